@@ -1,0 +1,46 @@
+# Set-up, checks and benchmarks; each target makes what it needs, starting from a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(wildcard cpp/*) CMakeLists.txt pyproject.toml
+
+.PHONY: install lint test test-cpp test-python bench-inference clean
+.DEFAULT_GOAL := test
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+# Editable, so that Python sources need no reinstall; rebuilt whenever the native code changes.
+$(VENV)/installed: $(BIN)/python $(CORE)
+	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[dev]"
+	touch $@
+
+install: $(VENV)/installed
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The C++ tests, as users run the code and under the address and undefined-behavior sanitizers.
+test-cpp: install
+	for sanitize in OFF ON; do \
+	  $(BIN)/cmake -S . -B build/test-$$sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	    -DMULTIUTILITY_TESTS=ON -DMULTIUTILITY_SANITIZE=$$sanitize && \
+	  $(BIN)/cmake --build build/test-$$sanitize && \
+	  $(BIN)/ctest --test-dir build/test-$$sanitize --output-on-failure || exit 1; \
+	done
+
+test-python: install
+	$(BIN)/pytest -q
+
+test: lint test-cpp test-python
+
+bench-inference: install
+	$(BIN)/python benchmarks/inference.py $(ARGS)
+
+clean:
+	rm -rf build dist $(VENV)/installed

@@ -1,0 +1,120 @@
+// Arrays in, GIL released, arrays out. Arguments have been checked by the Python side.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "batch.hpp"
+#include "energy.hpp"
+#include "maxflow.hpp"
+#include "search.hpp"
+
+namespace nb = nanobind;
+namespace mu = multiutility;
+
+namespace {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+nb::object owned_array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+}
+
+// The arrays of one problem, in the order of _arrays() in inference/expansion.py; they outlive the view.
+struct Input {
+  explicit Input(nb::tuple t)
+      : unary(nb::cast<Array<double>>(t[0])),
+        edges(nb::cast<Array<std::int32_t>>(t[1])),
+        weights(nb::cast<Array<double>>(t[2])),
+        subset_starts(nb::cast<Array<std::int64_t>>(t[3])),
+        subset_nodes(nb::cast<Array<std::int32_t>>(t[4])),
+        subset_labels(nb::cast<Array<std::int32_t>>(t[5])),
+        subset_costs(nb::cast<Array<double>>(t[6])) {
+    view.n_nodes = static_cast<int>(unary.shape(0));
+    view.n_labels = static_cast<int>(unary.shape(1));
+    view.n_edges = static_cast<int>(weights.shape(0));
+    view.n_subsets = static_cast<int>(subset_costs.shape(0));
+    view.unary = unary.data();
+    view.edges = edges.data();
+    view.weights = weights.data();
+    view.subset_starts = subset_starts.data();
+    view.subset_nodes = subset_nodes.data();
+    view.subset_labels = subset_labels.data();
+    view.subset_costs = subset_costs.data();
+    view.offset = nb::cast<double>(t[7]);
+    if (!t[8].is_none()) {
+      allowed = nb::cast<Array<bool>>(t[8]);
+      view.allowed = allowed.data();
+    }
+    if (!t[9].is_none()) start = nb::cast<Array<std::int32_t>>(t[9]);
+  }
+
+  Array<double> unary;
+  Array<std::int32_t> edges;
+  Array<double> weights;
+  Array<std::int64_t> subset_starts;
+  Array<std::int32_t> subset_nodes, subset_labels;
+  Array<double> subset_costs;
+  Array<bool> allowed;
+  Array<std::int32_t> start;
+  mu::EnergyView view;
+};
+
+nb::list minimize_many(nb::list problems, int passes, bool bound, int n_threads) {
+  std::vector<Input> inputs;
+  inputs.reserve(problems.size());
+  for (nb::handle problem : problems) inputs.emplace_back(nb::cast<nb::tuple>(problem));
+  std::vector<mu::Outcome> outcomes(inputs.size());
+  {
+    nb::gil_scoped_release release;
+    mu::for_each_parallel<mu::Search>(inputs.size(), n_threads, [&](mu::Search& search, std::size_t i) {
+      outcomes[i] = search.minimize(inputs[i].view, inputs[i].start.data(), passes, bound);
+    });
+  }
+  nb::list results;
+  for (mu::Outcome& outcome : outcomes)
+    results.append(nb::make_tuple(owned_array(std::move(outcome.labels)), outcome.energy, outcome.bound, outcome.moves,
+                                  outcome.flows));
+  return results;
+}
+
+nb::tuple expansion_moves(nb::tuple problem, std::vector<int> order) {
+  const Input input(problem);
+  std::vector<double> trace;
+  mu::Search search;
+  mu::Outcome outcome = search.moves(input.view, input.start.data(), order, trace);
+  return nb::make_tuple(owned_array(std::move(outcome.labels)), owned_array(std::move(trace)));
+}
+
+nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<double> capacities) {
+  const int n_nodes = static_cast<int>(terminals.shape(0)), n_edges = static_cast<int>(edges.shape(0));
+  std::vector<std::uint8_t> on_source_side(terminals.shape(0));
+  double value = 0.0;
+  {
+    nb::gil_scoped_release release;
+    mu::MinCut cut;
+    cut.reset(n_nodes);
+    for (int i = 0; i < n_nodes; ++i) cut.add_terminal(i, terminals.data()[2 * i], terminals.data()[2 * i + 1]);
+    for (int k = 0; k < n_edges; ++k)
+      cut.add_edge(edges.data()[2 * k], edges.data()[2 * k + 1], capacities.data()[2 * k], capacities.data()[2 * k + 1]);
+    value = cut.solve();
+    for (int i = 0; i < n_nodes; ++i) on_source_side[static_cast<std::size_t>(i)] = cut.on_source_side(i);
+  }
+  return nb::make_tuple(value, owned_array(std::move(on_source_side)));
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Native solvers of multiutility; use them through multiutility.inference.";
+  m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("bound"), nb::arg("n_threads"));
+  m.def("expansion_moves", &expansion_moves, nb::arg("problem"), nb::arg("order"));
+  m.def("min_cut", &min_cut, nb::arg("terminals"), nb::arg("edges"), nb::arg("capacities"));
+}

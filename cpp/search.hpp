@@ -1,0 +1,203 @@
+// The solver: message passing finds a start and its dual, expansion moves descend from there, and labels in use are put
+// to the test one by one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "bound.hpp"
+#include "energy.hpp"
+#include "expansion.hpp"
+#include "local.hpp"
+#include "messages.hpp"
+#include "problem.hpp"
+
+namespace multiutility {
+
+struct Outcome {
+  std::vector<std::int32_t> labels;
+  double energy = 0.0;
+  double bound = -std::numeric_limits<double>::infinity();  // certified, if asked for
+  long moves = 0, flows = 0;
+};
+
+class Search {
+ public:
+  // `start`, if given, must be allowed; the outcome is never worse.
+  Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, bool bound) {
+    load(energy);
+    const bool messages = passes > 0 && problem_.n_edges > 0;
+    choose_start(start, messages ? passes : 0);
+    if (messages) expansion_.start(best_, &flow_, &messages_.shares());
+    else expansion_.start(best_);
+    expansion_.clear_counts();
+    descend();
+    if (passes > 0 && problem_.n_subsets > 0) test_labels();
+    Outcome result = outcome(energy);
+    if (bound) result.bound = std::min(result.energy, energy.offset + bound_.lower(problem_, expansion_.energy()));
+    return result;
+  }
+
+  // Plain expansion moves in the given order of labels, from `start`; the energy after each is appended to `trace`.
+  Outcome moves(const EnergyView& energy, const std::int32_t* start, const std::vector<int>& order,
+                std::vector<double>& trace) {
+    load(energy);
+    compile_labels(start);
+    expansion_.start(candidate_);
+    expansion_.clear_counts();
+    for (const int label : order) {
+      if (problem_.label_index[idx(label)] >= 0) expansion_.expand(problem_.label_index[idx(label)]);
+      trace.push_back(expansion_.energy() + energy.offset);
+    }
+    return outcome(energy);
+  }
+
+ private:
+  // How many labels in use are put to the test after each descent: more finds little and costs much.
+  static constexpr int kTests = 3;
+
+  void load(const EnergyView& energy) {
+    problem_.compile(energy);
+    expansion_.load(problem_);
+    local_.load(problem_);
+    candidate_.assign(idx(problem_.n_nodes), 0);
+    best_energy_ = std::numeric_limits<double>::infinity();
+  }
+
+  void compile_labels(const std::int32_t* labels) {
+    for (int i = 0; i < problem_.n_nodes; ++i)
+      candidate_[idx(i)] = problem_.label_index[idx(labels[problem_.order[idx(i)]])];
+  }
+
+  void offer(double energy) {
+    if (!(energy < best_energy_)) return;
+    best_energy_ = energy;
+    best_ = candidate_;
+  }
+
+  void offer() { offer(problem_.evaluate(candidate_)); }
+
+  void choose_start(const std::int32_t* start, int passes) {
+    if (passes > 0) offer_roundings(passes);
+    else offer_cheapest_labels();
+    local_.set(best_, best_energy_);
+    local_.descend(2);
+    if (problem_.n_subsets > 0) local_.drop_labels();
+    candidate_ = local_.labels();
+    offer(local_.energy());
+    offer_single_labels();
+    if (start == nullptr) return;
+    compile_labels(start);
+    offer();
+  }
+
+  void offer_roundings(int passes) {
+    messages_.load(problem_);
+    flow_.resize(idx(problem_.n_labels) * idx(problem_.n_edges));
+    for (int pass = 0; pass < passes; ++pass) {
+      messages_.pass(true, nullptr, nullptr);
+      messages_.pass(false, &candidate_, pass + 1 == passes ? &flow_ : nullptr);
+      offer();
+    }
+  }
+
+  void offer_cheapest_labels() {
+    for (int i = 0; i < problem_.n_nodes; ++i) {
+      const double* unary = &problem_.unary[idx(i) * idx(problem_.n_labels)];
+      candidate_[idx(i)] = static_cast<int>(std::min_element(unary, unary + problem_.n_labels) - unary);
+    }
+    offer();
+  }
+
+  // One label for all nodes: the best start where costs of labels or edges outweigh everything else.
+  void offer_single_labels() {
+    total_.assign(idx(problem_.n_labels), 0.0);
+    for (int i = 0; i < problem_.n_nodes; ++i)
+      for (int k = 0; k < problem_.n_labels; ++k) total_[idx(k)] += problem_.cost(i, k);
+    for (int s = 0; s < problem_.n_subsets; ++s)
+      total_[idx(problem_.subset_label[idx(s)])] += problem_.subset_cost[idx(s)];
+    const auto least = std::min_element(total_.begin(), total_.end());
+    if (least == total_.end() || *least >= best_energy_) return;
+    std::fill(candidate_.begin(), candidate_.end(), static_cast<int>(least - total_.begin()));
+    offer();
+  }
+
+  void descend() {
+    int failed = 0;
+    for (int label = 0; failed < problem_.n_labels; label = (label + 1) % problem_.n_labels)
+      failed = expansion_.expand(label) ? 0 : failed + 1;
+  }
+
+  // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own. Labels
+  // whose loss looks cheapest come first.
+  void test_labels() {
+    for (bool again = true; again;) {
+      again = false;
+      kept_ = expansion_.labels();
+      const double before = expansion_.energy();
+      rank_labels(before);
+      for (std::size_t t = 0; t < ranked_.size() && t < kTests && !again; ++t) again = test(ranked_[t].second, before);
+    }
+  }
+
+  void rank_labels(double energy) {
+    ranked_.clear();
+    local_.set(kept_, energy);
+    for (int label = 0; label < problem_.n_labels; ++label)
+      if (local_.count(label) > 0 && local_.count(label) < problem_.n_nodes)
+        ranked_.push_back({local_.energy_without(label), label});
+    std::sort(ranked_.begin(), ranked_.end());
+  }
+
+  bool test(int label, double before) {
+    local_.set(kept_, before);
+    local_.vacate(label);
+    expansion_.assign(changes_to(local_.labels()));
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int k = 0; k < problem_.n_labels; ++k)
+        if (k != label && local_.count(k) > 0) changed |= expansion_.expand(k);
+    }
+    if (expansion_.energy() < before - 1e-9 * problem_.scale) {
+      descend();
+      return true;
+    }
+    expansion_.assign(changes_to(kept_));
+    return false;
+  }
+
+  const std::vector<Expansion::Change>& changes_to(const std::vector<int>& labels) {
+    changes_.clear();
+    for (int i = 0; i < problem_.n_nodes; ++i)
+      if (expansion_.labels()[idx(i)] != labels[idx(i)]) changes_.push_back({i, labels[idx(i)]});
+    return changes_;
+  }
+
+  Outcome outcome(const EnergyView& energy) const {
+    Outcome result;
+    result.labels.resize(idx(problem_.n_nodes));
+    for (int i = 0; i < problem_.n_nodes; ++i)
+      result.labels[idx(problem_.order[idx(i)])] = problem_.label_of[idx(expansion_.labels()[idx(i)])];
+    result.energy = evaluate(energy, result.labels.data());
+    result.moves = expansion_.n_moves();
+    result.flows = expansion_.n_flows();
+    return result;
+  }
+
+  Problem problem_;
+  Messages<float> messages_;
+  Local local_;
+  Expansion expansion_;
+  Bound bound_;
+  double best_energy_ = 0.0;
+  std::vector<int> candidate_, best_, kept_;
+  std::vector<double> flow_, total_;
+  std::vector<std::pair<double, int>> ranked_;
+  std::vector<Expansion::Change> changes_;
+};
+
+}  // namespace multiutility

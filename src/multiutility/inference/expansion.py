@@ -1,0 +1,178 @@
+"""Alpha-expansion with subset costs, in native code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multiutility import _core
+from multiutility.arrays import IndexArray
+from multiutility.constraints import Constraints
+from multiutility.energy import Energy
+from multiutility.inference.solver import (
+    Result,
+    aligned,
+    allowed_mask,
+    cheapest_labels,
+    checked_start,
+    reject_covers,
+)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Alpha-expansion (Boykov et al. 2001) with subset costs (Delong et al. 2012), in native code.
+
+    A few sequential message passes (TRW-S) give a start and a reparametrization. From the best start known,
+    expansion moves descend until no move to any single label lowers the energy, each from the flow that
+    earlier moves left behind. With subset costs, labels in use are then put to the test by vacating them. The
+    energy never rises and is never above that of ``start``; the same input gives the same labels, whatever
+    ``n_jobs``.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads for ``minimize_many``; -1 uses all cores. One problem is always solved by one thread.
+    bound : bool
+        Also compute a certified lower bound of the energy, ``Result.bound``. It takes several times as long
+        as the labeling itself.
+    passes : int
+        Message passes, each up and down the graph, before the first move. 0 is plain expansion from the
+        labels of least unary cost, without the test of labels.
+
+    >>> energy = Energy([[0, 2], [1, 1.5], [3, 0]], edges=[[0, 1], [1, 2]], weights=[1, 1])
+    >>> result = Expansion(bound=True).minimize(energy)
+    >>> result.labels, result.energy, round(result.bound, 6)
+    (array([0, 0, 1], dtype=int32), 2.0, 2.0)
+    """
+
+    n_jobs: int = 1
+    bound: bool = False
+    passes: int = 4
+
+    def minimize(
+        self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
+    ) -> Result:
+        """A labeling that no expansion move improves; raises on covers, which need ``Pinpoint``."""
+        return self.minimize_many([energy], [constraints], [start])[0]
+
+    def minimize_many(
+        self,
+        energies: Sequence[Energy],
+        constraints: Sequence[Constraints | None] | None = None,
+        starts: Sequence[ArrayLike | None] | None = None,
+    ) -> list[Result]:
+        """The result of ``minimize`` for each of the energies, on ``n_jobs`` threads without the GIL."""
+        constraints = aligned(constraints, len(energies), "constraints")
+        starts = aligned(starts, len(energies), "starts")
+        problems = [_arrays(*problem) for problem in zip(energies, constraints, starts, strict=True)]
+        found = _core.minimize_many(problems, self._checked_passes(), self.bound, self._n_threads())
+        return [
+            Result(labels, energy, bound if self.bound else None, moves, flows)
+            for labels, energy, bound, moves, flows in found
+        ]
+
+    def _n_threads(self) -> int:
+        if self.n_jobs == -1:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if self.n_jobs < 1:
+            raise ValueError(f"n_jobs is {self.n_jobs}: expected a number of threads, or -1 for all cores")
+        return self.n_jobs
+
+    def _checked_passes(self) -> int:
+        if self.passes < 0:
+            raise ValueError(f"passes is {self.passes}: expected at least 0")
+        return self.passes
+
+
+def expansion_moves(
+    energy: Energy,
+    constraints: Constraints | None,
+    start: ArrayLike | None,
+    order: Sequence[int],
+) -> tuple[IndexArray, NDArray[np.float64]]:
+    """Plain expansion moves to the labels of ``order``, one after the other.
+
+    Returns the labels [V] and the energy after each move [len(order)].
+
+    >>> energy = Energy([[0, 2], [3, 0]], edges=[[0, 1]], weights=[0.5])
+    >>> expansion_moves(energy, None, start=[0, 0], order=[0, 1])
+    (array([0, 1], dtype=int32), array([3. , 0.5]))
+    """
+    allowed = allowed_mask(energy, constraints)
+    begin = cheapest_labels(energy, allowed) if start is None else start
+    for n, label in enumerate(order):
+        if not 0 <= label < energy.n_labels:
+            raise ValueError(f"order[{n}] is {label}: expected a label from 0 to {energy.n_labels - 1}")
+    labels, energies = _core.expansion_moves(_arrays(energy, constraints, begin), list(order))
+    return labels, energies
+
+
+def min_cut(terminals: ArrayLike, edges: ArrayLike, capacities: ArrayLike) -> tuple[float, NDArray[np.bool_]]:
+    """The minimum cut of a graph with two terminals.
+
+    Node i pays ``terminals[i, 0]`` on the source's side and ``terminals[i, 1]`` on the sink's; edge (i, j)
+    pays ``capacities[e, 0]`` >= 0 if i is on the source's side and j on the sink's, ``capacities[e, 1]`` for
+    the reverse. Returns the least cost and, bool [V], the smallest set of nodes on the source's side that
+    reaches it.
+
+    >>> min_cut([[0, 3], [2, 0]], edges=[[0, 1]], capacities=[[1, 1]])
+    (1.0, array([ True, False]))
+    """
+    costs = _finite(terminals, "terminals", 2)
+    pairs = np.ascontiguousarray(edges, dtype=np.int32).reshape(-1, 2)
+    limits = _finite(capacities, "capacities", 2)
+    if len(limits) != len(pairs):
+        raise ValueError(f"capacities has {len(limits)} rows: expected {len(pairs)}, one for each edge")
+    if (limits < 0).any():
+        e, side = np.argwhere(limits < 0)[0]
+        raise ValueError(f"capacities[{e}, {side}] is {limits[e, side]}: capacities must be >= 0")
+    outside = (pairs < 0) | (pairs >= len(costs)) | (pairs[:, :1] == pairs[:, 1:])
+    if outside.any():
+        e = int(np.argmax(outside.any(axis=1)))
+        raise ValueError(
+            f"edges[{e}] is {pairs[e].tolist()}: expected two different nodes below {len(costs)}"
+        )
+    value, on_source_side = _core.min_cut(costs, pairs, limits)
+    return value, on_source_side.view(np.bool_)
+
+
+def _finite(values: ArrayLike, name: str, n_columns: int) -> NDArray[np.float64]:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.size == 0:
+        return array.reshape(-1, n_columns)
+    if array.ndim != 2 or array.shape[1] != n_columns:
+        raise ValueError(f"{name} has shape {array.shape}: expected [n, {n_columns}]")
+    if not np.isfinite(array).all():
+        i, j = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(f"{name}[{i}, {j}] is {array[i, j]}: expected a finite number")
+    return array
+
+
+def _arrays(energy: Energy, constraints: Constraints | None, start: ArrayLike | None) -> tuple[Any, ...]:
+    """What the native code reads; the order is that of ``Input`` in bindings.cpp."""
+    reject_covers(constraints, "Expansion")
+    allowed = None
+    if constraints is not None:
+        constraints.validate_for(energy.n_nodes, energy.n_labels)
+        allowed = constraints.allowed
+    labels = None
+    if start is not None:
+        labels = checked_start(energy, allowed_mask(energy, constraints), start)
+    return (
+        energy.unary,
+        energy.edges,
+        energy.weights,
+        energy.subset_starts,
+        energy.subset_nodes,
+        energy.subset_labels,
+        energy.subset_costs,
+        energy.offset,
+        allowed,
+        labels,
+    )

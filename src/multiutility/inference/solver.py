@@ -1,0 +1,106 @@
+"""What every solver promises, and the checks they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from multiutility.arrays import BoolArray, IndexArray, checked_labels
+from multiutility.constraints import Constraints
+from multiutility.energy import Energy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Result:
+    """A labeling, its energy, and what was done to find it.
+
+    ``labels`` is int32 [V]; ``bound``, if known, is at most the energy of every labeling that satisfies the
+    constraints; ``moves`` and ``flows`` count expansion moves and max-flow computations; ``unmet`` has the
+    indices of the covers that could not be met.
+
+    >>> Result(np.array([0, 1], dtype=np.int32), energy=2.5, bound=2.0)
+    Result(labels=array([0, 1], dtype=int32), energy=2.5, bound=2.0, moves=0, flows=0, unmet=())
+    """
+
+    labels: IndexArray
+    energy: float
+    bound: float | None = None
+    moves: int = 0
+    flows: int = 0
+    unmet: tuple[int, ...] = ()
+
+
+class Solver(Protocol):
+    """Minimizes an energy over the labelings that satisfy the constraints."""
+
+    def minimize(
+        self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
+    ) -> Result:
+        """Return a labeling of low energy; ``start`` [V] is a labeling of allowed labels to begin with."""
+
+    def minimize_many(
+        self,
+        energies: Sequence[Energy],
+        constraints: Sequence[Constraints | None] | None = None,
+        starts: Sequence[ArrayLike | None] | None = None,
+    ) -> list[Result]:
+        """Return the result of ``minimize`` for each of the energies."""
+
+
+def allowed_mask(energy: Energy, constraints: Constraints | None) -> BoolArray:
+    """Labels allowed for each node, bool [V, K], of constraints that fit the energy."""
+    if constraints is not None:
+        constraints.validate_for(energy.n_nodes, energy.n_labels)
+        if constraints.allowed is not None:
+            return constraints.allowed
+    return np.ones((energy.n_nodes, energy.n_labels), dtype=np.bool_)
+
+
+def reject_covers(constraints: Constraints | None, solver: str) -> None:
+    """Raise if there are covers: for solvers that cannot meet them."""
+    if constraints is not None and constraints.has_covers:
+        raise ValueError(f"{solver} cannot meet covers: use Pinpoint({solver}()) or Exact()")
+
+
+def checked_start(energy: Energy, allowed: BoolArray, start: ArrayLike) -> IndexArray:
+    """Return the start as a new int32 array [V]; raise unless all its labels are allowed."""
+    labels = checked_labels(start, energy.n_nodes, energy.n_labels, "start").astype(np.int32)
+    forbidden = ~allowed[np.arange(len(labels)), labels]
+    if forbidden.any():
+        i = int(np.argmax(forbidden))
+        raise ValueError(f"start[{i}] is {labels[i]}: this label is not allowed for node {i}")
+    return labels
+
+
+def cheapest_labels(energy: Energy, allowed: BoolArray) -> IndexArray:
+    """Return the allowed label of least unary cost for each node, int32 [V]."""
+    costs = np.where(allowed, energy.unary, np.inf)
+    return np.asarray(costs.argmin(axis=1), dtype=np.int32)
+
+
+def minimize_each(
+    solver: Solver,
+    energies: Sequence[Energy],
+    constraints: Sequence[Constraints | None] | None = None,
+    starts: Sequence[ArrayLike | None] | None = None,
+) -> list[Result]:
+    """``minimize_many`` of solvers that take one problem at a time."""
+    constraints = aligned(constraints, len(energies), "constraints")
+    starts = aligned(starts, len(energies), "starts")
+    problems = zip(energies, constraints, starts, strict=True)
+    return [solver.minimize(energy, constraint, start) for energy, constraint, start in problems]
+
+
+def aligned(values: Sequence[T | None] | None, n: int, name: str) -> Sequence[T | None]:
+    """Return the values, one for each of the energies; None stands for none at all."""
+    if values is None:
+        return [None] * n
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} elements: expected {n}, one for each energy")
+    return values
