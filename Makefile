@@ -22,6 +22,7 @@ install: $(VENV)/installed
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror cpp/*.hpp cpp/*.cpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

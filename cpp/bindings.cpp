@@ -67,7 +67,7 @@ struct Input {
   mu::EnergyView view;
 };
 
-nb::list minimize_many(nb::list problems, int passes, bool bound, int n_threads) {
+nb::list minimize_many(nb::list problems, int passes, double effort, bool bound, int n_threads) {
   std::vector<Input> inputs;
   inputs.reserve(problems.size());
   for (nb::handle problem : problems) inputs.emplace_back(nb::cast<nb::tuple>(problem));
@@ -75,7 +75,7 @@ nb::list minimize_many(nb::list problems, int passes, bool bound, int n_threads)
   {
     nb::gil_scoped_release release;
     mu::for_each_parallel<mu::Search>(inputs.size(), n_threads, [&](mu::Search& search, std::size_t i) {
-      outcomes[i] = search.minimize(inputs[i].view, inputs[i].start.data(), passes, bound);
+      outcomes[i] = search.minimize(inputs[i].view, inputs[i].start.data(), passes, effort, bound);
     });
   }
   nb::list results;
@@ -103,7 +103,8 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
     cut.reset(n_nodes);
     for (int i = 0; i < n_nodes; ++i) cut.add_terminal(i, terminals.data()[2 * i], terminals.data()[2 * i + 1]);
     for (int k = 0; k < n_edges; ++k)
-      cut.add_edge(edges.data()[2 * k], edges.data()[2 * k + 1], capacities.data()[2 * k], capacities.data()[2 * k + 1]);
+      cut.add_edge(edges.data()[2 * k], edges.data()[2 * k + 1], capacities.data()[2 * k],
+                   capacities.data()[2 * k + 1]);
     value = cut.solve();
     for (int i = 0; i < n_nodes; ++i) on_source_side[static_cast<std::size_t>(i)] = cut.on_source_side(i);
   }
@@ -114,7 +115,8 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
 
 NB_MODULE(_core, m) {
   m.doc() = "Native solvers of multiutility; use them through multiutility.inference.";
-  m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("bound"), nb::arg("n_threads"));
+  m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("effort"), nb::arg("bound"),
+        nb::arg("n_threads"));
   m.def("expansion_moves", &expansion_moves, nb::arg("problem"), nb::arg("order"));
   m.def("min_cut", &min_cut, nb::arg("terminals"), nb::arg("edges"), nb::arg("capacities"));
 }

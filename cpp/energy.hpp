@@ -23,8 +23,8 @@ struct EnergyView {
     return unary[static_cast<std::size_t>(node) * static_cast<std::size_t>(n_labels) + static_cast<std::size_t>(label)];
   }
   bool is_allowed(int node, int label) const {
-    return allowed == nullptr ||
-           allowed[static_cast<std::size_t>(node) * static_cast<std::size_t>(n_labels) + static_cast<std::size_t>(label)];
+    return allowed == nullptr || allowed[static_cast<std::size_t>(node) * static_cast<std::size_t>(n_labels) +
+                                         static_cast<std::size_t>(label)];
   }
 };
 

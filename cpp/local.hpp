@@ -73,8 +73,10 @@ class Local {
         if (count(label) == 0 || count(label) == p_->n_nodes) continue;
         const double before = energy_;
         vacate(label);
-        if (energy_ < before - tolerance()) changed = true;
-        else take_back(before);
+        if (energy_ < before - tolerance())
+          changed = true;
+        else
+          take_back(before);
       }
     }
   }

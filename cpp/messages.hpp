@@ -52,8 +52,7 @@ class Messages {
   void load_unary() {
     unary_.assign(idx(p_->n_nodes) * idx(stride_), kPadding);
     for (int i = 0; i < p_->n_nodes; ++i)
-      for (int k = 0; k < p_->n_labels; ++k)
-        unary_[idx(i) * idx(stride_) + idx(k)] = static_cast<Real>(p_->cost(i, k));
+      for (int k = 0; k < p_->n_labels; ++k) unary_[idx(i) * idx(stride_) + idx(k)] = static_cast<Real>(p_->cost(i, k));
   }
 
   // Lane-wise, so that compilers may vectorize it without being told to reorder floating-point operations.
@@ -150,7 +149,8 @@ class Messages {
         for (int k = 0; k < stride_; ++k) scratch_[idx(k)] += m[k];
       }
     }
-    labels[idx(i)] = static_cast<int>(std::min_element(scratch_.begin(), scratch_.begin() + p_->n_labels) - scratch_.begin());
+    labels[idx(i)] =
+        static_cast<int>(std::min_element(scratch_.begin(), scratch_.begin() + p_->n_labels) - scratch_.begin());
   }
 
   const Problem* p_ = nullptr;

@@ -1,4 +1,5 @@
-// An energy compiled for the solvers: nodes renumbered for locality, unused labels dropped, forbidden labels priced out.
+// An energy compiled for the solvers: nodes renumbered for locality, unused labels dropped, forbidden labels priced
+// out.
 #pragma once
 
 #include <algorithm>
@@ -24,22 +25,22 @@ class Problem {
   };
 
   int n_nodes = 0, n_labels = 0, n_edges = 0, n_subsets = 0;
-  std::vector<int> order;     // compiled node -> given node
-  std::vector<int> label_of;  // compiled label -> given label
+  std::vector<int> order;        // compiled node -> given node
+  std::vector<int> label_of;     // compiled label -> given label
   std::vector<int> label_index;  // given label -> compiled label, or -1
-  std::vector<double> unary;  // [V, K]
-  std::vector<int> tail, head;  // of each edge, tail < head
+  std::vector<double> unary;     // [V, K]
+  std::vector<int> tail, head;   // of each edge, tail < head
   std::vector<double> weight;
   std::vector<int> arc_start;  // [V + 1]; the arcs of a node are sorted by their other end
   std::vector<Arc> arcs;
-  std::vector<int> reverse;  // arc -> the same edge seen from its other end
+  std::vector<int> reverse;                      // arc -> the same edge seen from its other end
   std::vector<int> subset_start, member, owner;  // owner: subset of a slot
   std::vector<int> subset_label;
   std::vector<double> subset_cost;
   std::vector<int> entry_start;  // [V + 1]; the entries of a node are sorted by label
   std::vector<Entry> entries;
   std::vector<int> entry_at;  // [V, K + 1]: where the entries of a node and a label begin; empty without subsets
-  double scale = 0.0;  // the largest magnitude, for tolerances
+  double scale = 0.0;         // the largest magnitude, for tolerances
 
   void compile(const EnergyView& e) {
     choose_labels(e);
@@ -205,8 +206,9 @@ class Problem {
     }
     if (!sorted)
       for (int i = 0; i < n_nodes; ++i)
-        std::sort(entries.begin() + entry_start[idx(i)], entries.begin() + entry_start[idx(i) + 1],
-                  [](const Entry& a, const Entry& b) { return a.label != b.label ? a.label < b.label : a.slot < b.slot; });
+        std::sort(
+            entries.begin() + entry_start[idx(i)], entries.begin() + entry_start[idx(i) + 1],
+            [](const Entry& a, const Entry& b) { return a.label != b.label ? a.label < b.label : a.slot < b.slot; });
     entry_at.resize(n_subsets == 0 ? 0 : idx(n_nodes) * idx(n_labels + 1));
     for (int i = 0; i < n_nodes && n_subsets > 0; ++i) {
       int q = entry_start[idx(i)];

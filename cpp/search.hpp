@@ -27,16 +27,18 @@ struct Outcome {
 
 class Search {
  public:
-  // `start`, if given, must be allowed; the outcome is never worse.
-  Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, bool bound) {
+  // `start`, if given, must be allowed; the outcome is never worse. `effort` is the work for the test of labels, as a
+  // multiple of the work of the descent before.
+  Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, double effort, bool bound) {
     load(energy);
     const bool messages = passes > 0 && problem_.n_edges > 0;
     choose_start(start, messages ? passes : 0);
-    if (messages) expansion_.start(best_, &flow_, &messages_.shares());
-    else expansion_.start(best_);
-    expansion_.clear_counts();
+    if (messages)
+      expansion_.start(best_, &flow_, &messages_.shares());
+    else
+      expansion_.start(best_);
     descend();
-    if (passes > 0 && problem_.n_subsets > 0) test_labels();
+    if (effort > 0.0 && problem_.n_subsets > 0) test_labels(effort);
     Outcome result = outcome(energy);
     if (bound) result.bound = std::min(result.energy, energy.offset + bound_.lower(problem_, expansion_.energy()));
     return result;
@@ -48,7 +50,6 @@ class Search {
     load(energy);
     compile_labels(start);
     expansion_.start(candidate_);
-    expansion_.clear_counts();
     for (const int label : order) {
       if (problem_.label_index[idx(label)] >= 0) expansion_.expand(problem_.label_index[idx(label)]);
       trace.push_back(expansion_.energy() + energy.offset);
@@ -57,8 +58,8 @@ class Search {
   }
 
  private:
-  // How many labels in use are put to the test after each descent: more finds little and costs much.
-  static constexpr int kTests = 3;
+  // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
+  static constexpr int kLeastSteps = 3;
 
   void load(const EnergyView& energy) {
     problem_.compile(energy);
@@ -82,8 +83,10 @@ class Search {
   void offer() { offer(problem_.evaluate(candidate_)); }
 
   void choose_start(const std::int32_t* start, int passes) {
-    if (passes > 0) offer_roundings(passes);
-    else offer_cheapest_labels();
+    if (passes > 0)
+      offer_roundings(passes);
+    else
+      offer_cheapest_labels();
     local_.set(best_, best_energy_);
     local_.descend(2);
     if (problem_.n_subsets > 0) local_.drop_labels();
@@ -132,15 +135,20 @@ class Search {
       failed = expansion_.expand(label) ? 0 : failed + 1;
   }
 
-  // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own. Labels
-  // whose loss looks cheapest come first.
-  void test_labels() {
+  // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own, labels
+  // not in use among them. Labels whose loss looks cheapest come first, until the work is up.
+  void test_labels(double effort) {
+    const double done = static_cast<double>(expansion_.work());
+    const double limit = done + effort * std::max(done, static_cast<double>(kLeastSteps * problem_.n_nodes));
     for (bool again = true; again;) {
       again = false;
       kept_ = expansion_.labels();
       const double before = expansion_.energy();
       rank_labels(before);
-      for (std::size_t t = 0; t < ranked_.size() && t < kTests && !again; ++t) again = test(ranked_[t].second, before);
+      for (std::size_t t = 0; t < ranked_.size() && !again; ++t) {
+        if (static_cast<double>(expansion_.work()) >= limit) return;
+        again = test(ranked_[t].second, before);
+      }
     }
   }
 
@@ -160,7 +168,7 @@ class Search {
     for (bool changed = true; changed;) {
       changed = false;
       for (int k = 0; k < problem_.n_labels; ++k)
-        if (k != label && local_.count(k) > 0) changed |= expansion_.expand(k);
+        if (k != label) changed |= expansion_.expand(k);
     }
     if (expansion_.energy() < before - 1e-9 * problem_.scale) {
       descend();

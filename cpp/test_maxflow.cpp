@@ -76,7 +76,8 @@ Solution solve(MinCut& solver, const Graph& graph) {
   return read(solver, graph.n);
 }
 
-// All cuts; of the minimum cuts the intersection of the source sides, which is a minimum cut too. Counts the cuts within a tolerance.
+// All cuts; of the minimum cuts the intersection of the source sides, which is a minimum cut too. Counts the cuts
+// within a tolerance.
 Solution enumerate(const Graph& graph, double tolerance = 0.0, int* n_near = nullptr) {
   const unsigned n_cuts = 1U << graph.n;
   std::vector<double> costs;
@@ -90,7 +91,8 @@ Solution enumerate(const Graph& graph, double tolerance = 0.0, int* n_near = nul
   for (unsigned bits = 0; bits < n_cuts; ++bits)
     if (costs[bits] == best) common &= bits;
   if (n_near != nullptr)
-    *n_near = static_cast<int>(std::count_if(costs.begin(), costs.end(), [&](double c) { return c <= best + tolerance; }));
+    *n_near =
+        static_cast<int>(std::count_if(costs.begin(), costs.end(), [&](double c) { return c <= best + tolerance; }));
   Solution solution{best, {}};
   for (int v = 0; v < graph.n; ++v) solution.source.push_back((common >> v & 1U) != 0);
   return solution;
@@ -153,8 +155,11 @@ Solution edmonds_karp(const Graph& graph) {
 
 enum class Numbers { kReal, kInteger, kHuge, kTiny, kMixed };
 
-// Sums of these numbers are exact and ties between cuts are frequent, so the sides are determined: the smallest source side.
-bool exact(Numbers numbers) { return numbers == Numbers::kInteger || numbers == Numbers::kHuge || numbers == Numbers::kTiny; }
+// Sums of these numbers are exact and ties between cuts are frequent, so the sides are determined: the smallest source
+// side.
+bool exact(Numbers numbers) {
+  return numbers == Numbers::kInteger || numbers == Numbers::kHuge || numbers == Numbers::kTiny;
+}
 
 class Random {
  public:
@@ -165,11 +170,16 @@ class Random {
   double number(Numbers numbers) {
     if (below(5) == 0) return 0.0;
     switch (numbers) {
-      case Numbers::kReal: return unit();
-      case Numbers::kInteger: return below(5);
-      case Numbers::kHuge: return 1e12 * below(5);
-      case Numbers::kTiny: return std::ldexp(below(5), -40);  // about 1e-12
-      case Numbers::kMixed: return std::pow(10.0, below(25) - 12) * (1 + below(9));
+      case Numbers::kReal:
+        return unit();
+      case Numbers::kInteger:
+        return below(5);
+      case Numbers::kHuge:
+        return 1e12 * below(5);
+      case Numbers::kTiny:
+        return std::ldexp(below(5), -40);  // about 1e-12
+      case Numbers::kMixed:
+        return std::pow(10.0, below(25) - 12) * (1 + below(9));
     }
     return 0.0;
   }
@@ -184,7 +194,10 @@ class Random {
     const int kind = below(3);  // undirected, one direction only, anything
     for (int k = 0; k < n_edges; ++k) {
       const double cap = smoothness * number(numbers);
-      result.edges.push_back({below(n), below(n), cap, kind == 0 ? cap : kind == 1 ? 0.0 : smoothness * number(numbers)});
+      result.edges.push_back({below(n), below(n), cap,
+                              kind == 0   ? cap
+                              : kind == 1 ? 0.0
+                                          : smoothness * number(numbers)});
     }
     return result;
   }
@@ -273,13 +286,15 @@ void test_high_degree_nodes() {
       const bool inward = random.below(2) == 0;
       graph.terminals.push_back({n + k, inward ? label_cost : 0.0, inward ? 0.0 : label_cost});
       for (int v = 0; v < n; ++v)
-        if (random.below(3) > 0) graph.edges.push_back({v, n + k, inward ? label_cost : 0.0, inward ? 0.0 : label_cost});
+        if (random.below(3) > 0)
+          graph.edges.push_back({v, n + k, inward ? label_cost : 0.0, inward ? 0.0 : label_cost});
     }
     compare(graph, solve(solver, graph), edmonds_karp(graph), exact(numbers));
   }
 }
 
-// A star: each leaf sends one unit through the hub, so the hub loses its parent for every leaf. Minutes if that scanned all arcs.
+// A star: each leaf sends one unit through the hub, so the hub loses its parent for every leaf. Minutes if that scanned
+// all arcs.
 void test_star_is_not_quadratic() {
   MinCut solver;
   const int n_leaves = 300000;

@@ -59,7 +59,9 @@ class Random {
     e.n_labels = n_labels;
     e.offset = 0.25 * unit;
     const bool whole = below(3) == 0;
-    const auto value = [&](double most) { return unit * (whole ? std::floor(4 * most * uniform()) : most * uniform()); };
+    const auto value = [&](double most) {
+      return unit * (whole ? std::floor(4 * most * uniform()) : most * uniform());
+    };
     for (int i = 0; i < n_nodes * n_labels; ++i) e.unary.push_back(value(2) - unit);
     for (int k = n_nodes > 1 ? below(2 * n_nodes) : 0; k > 0; --k) {
       const int a = below(n_nodes), b = (a + 1 + below(n_nodes - 1)) % n_nodes;
@@ -163,7 +165,7 @@ void test_minimize_against_enumeration() {
     const double tolerance = 1e-9 * unit, least = least_energy(e);
     const Labels start = random_labels(random, e);
     const bool begin = round % 2 == 0;
-    const Outcome outcome = search.minimize(e, begin ? start.data() : nullptr, round % 4, true);
+    const Outcome outcome = search.minimize(e, begin ? start.data() : nullptr, round % 4, round % 3, true);
     CHECK(is_allowed(e, outcome.labels));
     CHECK(outcome.energy == evaluate(e, outcome.labels.data()));
     CHECK(outcome.energy >= least - tolerance);
@@ -182,8 +184,8 @@ void test_larger_problems_reuse_the_workspace() {
   for (int round = 0; round < 60; ++round) {
     const Energy energy = random.energy(1 + random.below(150), 1 + random.below(9), 1.0);
     Search fresh;
-    const Outcome a = reused.minimize(energy.view(), nullptr, 3, false);
-    const Outcome b = fresh.minimize(energy.view(), nullptr, 3, false);
+    const Outcome a = reused.minimize(energy.view(), nullptr, 3, 1.0, false);
+    const Outcome b = fresh.minimize(energy.view(), nullptr, 3, 1.0, false);
     CHECK(a.labels == b.labels);
     CHECK(a.moves == b.moves && a.flows == b.flows);
   }
@@ -196,7 +198,7 @@ void test_threads() {
   const auto solve = [&](int n_threads) {
     std::vector<Labels> found(energies.size());
     multiutility::for_each_parallel<Search>(energies.size(), n_threads, [&](Search& search, std::size_t i) {
-      found[i] = search.minimize(energies[i].view(), nullptr, 2, false).labels;
+      found[i] = search.minimize(energies[i].view(), nullptr, 2, 1.0, false).labels;
     });
     return found;
   };

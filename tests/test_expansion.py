@@ -223,6 +223,8 @@ def test_wrong_arguments_are_named() -> None:
         Expansion(n_jobs=0).minimize(energy)
     with pytest.raises(ValueError, match="passes is -1"):
         Expansion(passes=-1).minimize(energy)
+    with pytest.raises(ValueError, match="effort is nan"):
+        Expansion(effort=float("nan")).minimize(energy)
     with pytest.raises(ValueError, match=r"start\[1\] is 2"):
         Expansion().minimize(energy, start=[0, 2])
     with pytest.raises(ValueError, match=r"start\[0\] is 0: this label is not allowed"):
@@ -242,7 +244,8 @@ def test_min_cut_agrees_with_scipy(unit: float) -> None:
         assert value == pytest.approx(unit * _scipy_max_flow(terminals, edges, capacities), rel=1e-9)
         cut = (side[edges[:, 0]] & ~side[edges[:, 1]]) @ capacities[:, 0]
         cut += (~side[edges[:, 0]] & side[edges[:, 1]]) @ capacities[:, 1]
-        assert value == pytest.approx(unit * (cut + np.where(side, *terminals.T).sum()), rel=1e-9)
+        paid = np.where(side, terminals[:, 0], terminals[:, 1]).sum()
+        assert value == pytest.approx(unit * (cut + paid), rel=1e-9)
 
 
 def _random_pairs(rng: np.random.Generator, n_nodes: int) -> NDArray[np.int64]:
@@ -269,4 +272,4 @@ def test_min_cut_names_wrong_arguments() -> None:
     with pytest.raises(ValueError, match=r"edges\[0\] is \[0, 2\]"):
         min_cut([[0, 1], [1, 0]], [[0, 2]], [[1, 1]])
     with pytest.raises(ValueError, match=r"terminals\[1, 0\] is nan"):
-        min_cut([[0, 1], [np.nan, 0]], [[0, 1]], [[1, 1]])
+        min_cut([[0.0, 1.0], [float("nan"), 0.0]], [[0, 1]], [[1, 1]])

@@ -198,8 +198,10 @@ def test_a_better_start_is_kept() -> None:
     # The pins of least unary loss are far from the best, which the start is.
     energy = Energy([[0, 1], [0, 2], [0, 9]], [[0, 2]], [9.0])
     constraints = Constraints(covers=[([0, 1], 1)])
-    assert Pinpoint(Reference()).minimize(energy, constraints).labels.tolist() == [1, 0, 0]
-    assert Pinpoint(Reference()).minimize(energy, constraints, [0, 1, 0]).labels.tolist() == [0, 1, 0]
+    solver = Pinpoint(Reference(), loss=unary_loss)
+    assert solver.minimize(energy, constraints).labels.tolist() == [1, 0, 0]
+    assert solver.minimize(energy, constraints, [0, 1, 0]).labels.tolist() == [0, 1, 0]
+    assert Pinpoint(Reference()).minimize(energy, constraints).labels.tolist() == [0, 1, 0]
 
 
 def test_work_is_summed_and_the_bound_is_the_first() -> None:

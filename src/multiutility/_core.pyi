@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def minimize_many(
-    problems: list[tuple[Any, ...]], passes: int, bound: bool, n_threads: int
+    problems: list[tuple[Any, ...]], passes: int, effort: float, bound: bool, n_threads: int
 ) -> list[tuple[NDArray[np.int32], float, float, int, int]]: ...
 def expansion_moves(
     problem: tuple[Any, ...], order: list[int]
