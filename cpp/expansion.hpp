@@ -30,6 +30,7 @@ class Expansion {
     depth_.assign(idx(total), 0);
     parent_.assign(idx(total), kRoot);
     next_arc_.assign(idx(total), 0);
+    burdened_.assign(idx(problem.n_subsets), 0);
     n_moves_ = n_flows_ = work_ = 0;
   }
 
@@ -125,8 +126,9 @@ class Expansion {
       r_.shift(slot, signed_amount);
   }
 
-  // Calls visit(code, position, other) for the arcs of v that are part of this move, from `position` on, until one
-  // returns true. Charges come first: most excess ends there.
+  // Calls visit(code, position, other) for the arcs of v, from `position` on, until one returns true. Charges come
+  // first: most excess ends there. Nodes that carry alpha already are no part of the graph, but never in a tree nor in
+  // excess, so that only growth has to look out for them.
   template <class Visit>
   void for_arcs(int v, int position, Visit&& visit) const {
     if (v >= n_) {
@@ -147,8 +149,7 @@ class Expansion {
     }
     const int first = p_->arc_start[idx(v)], last = p_->arc_start[idx(v) + 1];
     for (int a = first + std::max(0, position - base); a < last; ++a) {
-      const int other = p_->arcs[idx(a)].head;
-      if (r_.label(other) != alpha_ && visit(a, base + a - first, other)) return;
+      if (visit(a, base + a - first, p_->arcs[idx(a)].head)) return;
     }
     if (p_->n_subsets > 0) {
       base += last - first;
@@ -206,11 +207,13 @@ class Expansion {
     if (depth_[idx(v)] != depth_now_) return;
     for_arcs(v, 0, [&](int code, int, int u) {
       while (!in_tree(u) && open(code, v, u)) {
+        if (u < n_ && r_.label(u) == alpha_) return false;
         if (excess(u) < -r_.tolerance()) {
           augment(v, code, u);
           if (depth_[idx(v)] != depth_now_) return true;
         } else {
-          enter(u, depth_now_ + 1, seen_from_other_end(code));
+          enter(u, depth_now_ + 1, kOrphan);
+          hang(u, seen_from_other_end(code));
           next_level_.push_back(u);
         }
       }
@@ -237,6 +240,7 @@ class Expansion {
       w = up;
     }
     if (excess(root) <= r_.tolerance()) make_orphan(root);
+    std::reverse(orphans_.begin(), orphans_.end());
     adopt();
   }
 
@@ -245,13 +249,20 @@ class Expansion {
     orphans_.push_back(v);
   }
 
-  // Each orphan finds a parent as near to a source as before, or moves to a deeper level, or leaves its tree.
+  // Hang v below the other end of an arc. Auxiliary nodes note that something hangs below them.
+  void hang(int v, int code) {
+    parent_[idx(v)] = code;
+    if (code >= 2 * e_ && v < n_) burdened_[idx(p_->owner[idx(code - 2 * e_)])] = ground_;
+  }
+
+  // Each orphan finds a parent as near to a source as before, or moves to a deeper level, or leaves its tree. Those
+  // near the sources come first: the others may find their parents among them.
   void adopt() {
-    while (!orphans_.empty()) {
-      const int v = orphans_.back();
-      orphans_.pop_back();
-      if (v >= n_ && charges(v - n_) ? !adopt_at_source(v) : !adopt_at_same_depth(v)) move_down(v);
+    for (std::size_t first = 0; first < orphans_.size(); ++first) {
+      const int v = orphans_[first];
+      if (!(v < n_ ? adopt_at_same_depth(v) : charges(v - n_) ? adopt_at_source(v) : adopt_at_payer(v))) move_down(v);
     }
+    orphans_.clear();
   }
 
   bool adopt_at_same_depth(int v) {
@@ -259,8 +270,8 @@ class Expansion {
     if (above == ground_) return false;
     bool found = false;
     for_arcs(v, next_arc_[idx(v)], [&](int code, int position, int u) {
-      if (!in_tree(u) || depth_[idx(u)] != above || !open(code, u, v)) return false;
-      parent_[idx(v)] = code;
+      if (depth_[idx(u)] != above || !open(code, u, v)) return false;
+      hang(v, code);
       next_arc_[idx(v)] = position;
       return found = true;
     });
@@ -281,6 +292,16 @@ class Expansion {
     return false;
   }
 
+  bool adopt_at_payer(int v) {
+    for (int r = 0; r < r_.n_payers(v - n_); ++r) {
+      const int slot = r_.roster(v - n_, r), i = p_->member[idx(slot)];
+      if (depth_[idx(i)] + 1 != depth_[idx(v)] || !open(2 * e_ + slot, i, v)) continue;
+      parent_[idx(v)] = 2 * e_ + slot;
+      return true;
+    }
+    return false;
+  }
+
   int code_between(int i, int s) const {
     for (auto [q, end] = p_->entries_of(i, alpha_); q < end; ++q)
       if (p_->entries[idx(q)].subset == s) return 2 * e_ + p_->entries[idx(q)].slot;
@@ -291,24 +312,31 @@ class Expansion {
     ++work_;
     int parent = kOrphan, nearest = depth_now_ + 1;
     const auto consider = [&](int code, int position, int u) {
-      if (!in_tree(u)) return false;
-      if (depth_[idx(u)] < nearest && open(code, u, v)) {
-        parent = code;
-        nearest = depth_[idx(u)];
-        next_arc_[idx(v)] = position;
-      }
-      if (parent_[idx(u)] == seen_from_other_end(code)) make_orphan(u);
-      return false;
+      if (depth_[idx(u)] >= nearest || !in_tree(u) || !open(code, u, v)) return;
+      parent = code;
+      nearest = depth_[idx(u)];
+      next_arc_[idx(v)] = position;
     };
-    for_arcs(v, 0, consider);
-    if (v >= n_ && charges(v - n_)) {
+    const auto disown = [&](int code, int u) {
+      if (in_tree(u) && parent_[idx(u)] == seen_from_other_end(code)) make_orphan(u);
+    };
+    if (v < n_) {
+      for_arcs(v, 0, [&](int code, int position, int u) {
+        consider(code, position, u);
+        disown(code, u);
+        return false;
+      });
+    } else {
       const int s = v - n_, size = p_->subset_start[idx(s) + 1] - p_->subset_start[idx(s)];
-      for (int r = r_.n_listed(s); r < size; ++r)
-        consider(2 * e_ + r_.roster(s, r), 0, p_->member[idx(r_.roster(s, r))]);
+      const int n_parents = charges(s) ? size : r_.n_payers(s),
+                n_children = burdened_[idx(s)] == ground_ ? r_.n_listed(s) : 0;
+      for (int r = 0; r < n_parents; ++r) consider(2 * e_ + r_.roster(s, r), 0, p_->member[idx(r_.roster(s, r))]);
+      for (int r = 0; r < n_children; ++r) disown(2 * e_ + r_.roster(s, r), p_->member[idx(r_.roster(s, r))]);
     }
     depth_[idx(v)] = parent >= 0 ? nearest + 1 : ground_;
-    parent_[idx(v)] = parent;
+    parent_[idx(v)] = kOrphan;
     if (parent < 0) return;
+    hang(v, parent);
     if (nearest == depth_now_)
       next_level_.push_back(v);
     else if (nearest + 1 == depth_now_)
@@ -322,7 +350,7 @@ class Expansion {
   int alpha_ = 0, ground_ = 0, depth_now_ = 0;
   double* target_ = nullptr;      // heights of alpha
   double* alpha_flow_ = nullptr;  // flows of alpha
-  std::vector<int> depth_, parent_, next_arc_;
+  std::vector<int> depth_, parent_, next_arc_, burdened_;
   std::vector<int> level_, next_level_, orphans_, touched_, sources_;
   std::vector<Change> changes_;
 };

@@ -236,7 +236,7 @@ class Problem {
   // A forbidden label costs more than leaving it could ever cost, so no local minimum holds one.
   void price_out_forbidden(const EnergyView& e) {
     for (int i = 0; i < n_nodes; ++i) {
-      double reach = 1.0, low = 0.0, high = 0.0;
+      double reach = scale > 0.0 ? scale : 1.0, low = 0.0, high = 0.0;
       for (int k = 0; k < n_labels; ++k) {
         low = std::min(low, cost(i, k));
         high = std::max(high, cost(i, k));

@@ -44,6 +44,7 @@ class Reparametrization {
     in_use_.resize(idx(problem.n_subsets));
     spare_.resize(idx(problem.n_subsets));
     listed_.resize(idx(problem.n_subsets));
+    paying_.resize(idx(problem.n_subsets));
     roster_.resize(problem.member.size());
     place_.resize(problem.member.size());
     stale_.assign(idx(problem.n_subsets), 0);
@@ -89,8 +90,10 @@ class Reparametrization {
   double spare(int s) const { return spare_[idx(s)]; }  // of an unused subset: not yet charged to any node
   void take_spare(int s, double amount) { spare_[idx(s)] -= amount; }
 
-  // The roster of a subset begins with the `n_listed` slots that arcs of its auxiliary node can lead to: the nodes that
-  // carry its label if it is in use, else those that are charged a share. Subsets are large and these are few.
+  // The roster of a subset begins with the `n_payers` slots that may be charged a share; if it is in use, the other
+  // nodes that carry its label follow, `n_listed` in all. Subsets are large, these are few, and only they have arcs
+  // that lead from (all) and, in use, to (payers) an auxiliary node.
+  int n_payers(int s) const { return paying_[idx(s)]; }
   int n_listed(int s) const { return listed_[idx(s)]; }
   int roster(int s, int r) const { return roster_[idx(p_->subset_start[idx(s)] + r)]; }
 
@@ -98,13 +101,14 @@ class Reparametrization {
   void charge(int slot, double amount) {
     share_[idx(slot)] += amount;
     height_[at(p_->subset_label[idx(p_->owner[idx(slot)])], p_->member[idx(slot)])] += amount;
-    if (!is_listed(slot)) list(slot);
+    add_payer(slot);
   }
 
   // More of a used subset's cost on a node that carries its label.
   void shift(int slot, double amount) {
     const int node = p_->member[idx(slot)];
     share_[idx(slot)] += amount;
+    add_payer(slot);
     current_[idx(node)] += amount;
     height_[at(labels_[idx(node)], node)] += amount;
   }
@@ -197,10 +201,13 @@ class Reparametrization {
     const int first = p_->subset_start[idx(s)], last = p_->subset_start[idx(s) + 1];
     const bool used = in_use_[idx(s)] > 0;
     double charged = 0.0;
-    listed_[idx(s)] = 0;
+    listed_[idx(s)] = paying_[idx(s)] = 0;
     for (int slot = first; slot < last; ++slot) {
       if (used && share_[idx(slot)] != 0.0 && !carries(slot)) set_share(slot, 0.0);
-      if (used ? carries(slot) : share_[idx(slot)] != 0.0) list(slot);
+      if (share_[idx(slot)] != 0.0)
+        add_payer(slot);
+      else if (used && carries(slot))
+        list(slot);
       charged += share_[idx(slot)];
     }
     const double lack = p_->subset_cost[idx(s)] - charged;
@@ -211,6 +218,7 @@ class Reparametrization {
     for (int r = first; r < first + listed_[idx(s)]; ++r)
       if (liking(roster_[idx(r)]) > liking(keeper)) keeper = roster_[idx(r)];
     set_share(keeper, share_[idx(keeper)] + lack);
+    add_payer(keeper);
   }
 
   double liking(int slot) const {
@@ -219,12 +227,20 @@ class Reparametrization {
 
   void list(int slot) {
     const int s = p_->owner[idx(slot)];
-    swap_places(slot, roster_[idx(p_->subset_start[idx(s)] + listed_[idx(s)]++)]);
+    swap_places(slot, roster(s, listed_[idx(s)]++));
+  }
+
+  void add_payer(int slot) {
+    const int s = p_->owner[idx(slot)];
+    if (place_[idx(slot)] < p_->subset_start[idx(s)] + paying_[idx(s)]) return;
+    if (!is_listed(slot)) list(slot);
+    swap_places(slot, roster(s, paying_[idx(s)]++));
   }
 
   void unlist(int slot) {
     const int s = p_->owner[idx(slot)];
-    swap_places(slot, roster_[idx(p_->subset_start[idx(s)] + --listed_[idx(s)])]);
+    if (place_[idx(slot)] < p_->subset_start[idx(s)] + paying_[idx(s)]) swap_places(slot, roster(s, --paying_[idx(s)]));
+    swap_places(slot, roster(s, --listed_[idx(s)]));
   }
 
   void swap_places(int slot, int other) {
@@ -293,7 +309,7 @@ class Reparametrization {
   std::vector<double> height_, flow_, share_;  // [K, V], [K, E], [slots]
   std::vector<double> current_, spare_;
   std::vector<Range> room_;
-  std::vector<int> labels_, in_use_, listed_, roster_, place_;
+  std::vector<int> labels_, in_use_, paying_, listed_, roster_, place_;
   std::vector<Change> undo_;
   std::vector<char> stale_;
   std::vector<int> stale_list_;

@@ -60,6 +60,7 @@ class Search {
  private:
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
   static constexpr int kLeastSteps = 3;
+  static constexpr double kWorthwhile = 0.1;
 
   void load(const EnergyView& energy) {
     problem_.compile(energy);
@@ -98,13 +99,18 @@ class Search {
     offer();
   }
 
+  // Passes go on while they close the gap between bound and energy; the last one also gives the flows to begin with.
   void offer_roundings(int passes) {
     messages_.load(problem_);
     flow_.resize(idx(problem_.n_labels) * idx(problem_.n_edges));
-    for (int pass = 0; pass < passes; ++pass) {
+    double bound = -std::numeric_limits<double>::infinity();
+    for (bool last = passes == 1;; last = last || --passes == 1) {
       messages_.pass(true, nullptr, nullptr);
-      messages_.pass(false, &candidate_, pass + 1 == passes ? &flow_ : nullptr);
+      const double raised = messages_.pass(false, &candidate_, last ? &flow_ : nullptr);
       offer();
+      if (last) return;
+      last = raised - bound < kWorthwhile * (best_energy_ - raised);
+      bound = raised;
     }
   }
 

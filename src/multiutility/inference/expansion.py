@@ -42,8 +42,8 @@ class Expansion:
         Also compute a certified lower bound of the energy, ``Result.bound``. It takes several times as long
         as the labeling itself.
     passes : int
-        Message passes, each up and down the graph, before the first move. 0 begins with the labels of least
-        unary cost.
+        Message passes, each up and down the graph, before the first move; they end early when they no longer
+        close the gap between bound and energy. 0 begins with the labels of least unary cost.
     effort : float
         Work spent on the test of labels, as a multiple of the work of the descent before it; 0 leaves it out.
         More effort finds lower energies where subset costs matter.
@@ -56,7 +56,7 @@ class Expansion:
 
     n_jobs: int = 1
     bound: bool = False
-    passes: int = 4
+    passes: int = 10
     effort: float = 0.25
 
     def minimize(
