@@ -20,14 +20,18 @@ from multiutility.inference.expansion import min_cut
 
 @dataclass(frozen=True)
 class Target:
-    """Largest ratios, ours to the peer's, that meet the target."""
+    """Largest ratios, ours to the peer's, that meet the target.
+
+    `time` is our full call against the peer's solving alone; `all_told` counts construction on both sides.
+    """
 
     time: float = np.inf
+    all_told: float = np.inf
     energy: float = np.inf
     gap: float = np.inf
 
     def __str__(self) -> str:
-        limits = {"time": self.time, "energy": self.energy, "gap": self.gap}
+        limits = {"time": self.time, "all told": self.all_told, "energy": self.energy, "gap": self.gap}
         return ", ".join(f"{name} ≤ {limit:.3g}" for name, limit in limits.items() if limit < np.inf)
 
 
@@ -127,8 +131,11 @@ def larger_cases() -> Iterator[Case]:
 
 
 def flow_cases() -> Iterator[Case]:
-    """Yield the cuts, held against PyMaxflow on doubles: the numbers that ours works on."""
+    """Yield the cuts, held against PyMaxflow on doubles: the numbers that ours works on.
+
+    Ours is one call, which builds its graph from arrays, so construction counts on both sides.
+    """
     found = (PYMAXFLOW, PYMAXFLOW_INT, ORTOOLS, SCIPY)
     for family in instances.FLOWS:
-        target = Target(time=1) if family.n_nodes == 10_000 else Target()
+        target = Target(all_told=1) if family.n_nodes == 10_000 else Target()
         yield Case(family, cut, found, target, PYMAXFLOW, repeats=5, exact=True)

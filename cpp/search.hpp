@@ -59,7 +59,7 @@ class Search {
 
  private:
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
-  static constexpr int kLeastSteps = 3;
+  static constexpr int kLeastSteps = 16;
   static constexpr double kWorthwhile = 0.1;
 
   void load(const EnergyView& energy) {

@@ -57,7 +57,7 @@ class Expansion:
     n_jobs: int = 1
     bound: bool = False
     passes: int = 10
-    effort: float = 0.25
+    effort: float = 0.15
 
     def minimize(
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
