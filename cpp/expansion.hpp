@@ -49,6 +49,7 @@ class Expansion {
   // The best move in which any set of nodes turns to alpha; true if it lowers the energy.
   bool expand(int alpha) {
     ++n_moves_;
+    work_ += n_ / 32;  // the scan for sources
     alpha_ = alpha;
     target_ = r_.heights(alpha);
     alpha_flow_ = r_.flows(alpha);

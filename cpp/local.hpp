@@ -56,6 +56,15 @@ class Local {
     for (const int i : moved_) improve(i, label);
   }
 
+  // Undo the last vacate; `energy` is what it was before.
+  void take_back(double energy) {
+    for (std::size_t r = undo_.size(); r-- > 0;) {
+      const auto [node, label] = undo_[r];
+      relabel(node, label);
+    }
+    energy_ = energy;
+  }
+
   // What the energy would be after vacate(label); the labeling stays.
   double energy_without(int label) {
     const double before = energy_;
@@ -113,14 +122,6 @@ class Local {
     --count_[idx(labels_[idx(i)])];
     ++count_[idx(label)];
     labels_[idx(i)] = label;
-  }
-
-  void take_back(double energy) {
-    for (std::size_t r = undo_.size(); r-- > 0;) {
-      const auto [node, label] = undo_[r];
-      relabel(node, label);
-    }
-    energy_ = energy;
   }
 
   const Problem* p_ = nullptr;

@@ -59,7 +59,7 @@ class Search {
 
  private:
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
-  static constexpr int kLeastSteps = 16;
+  static constexpr int kLeastSteps = 40;
   static constexpr double kWorthwhile = 0.1;
 
   void load(const EnergyView& energy) {
@@ -145,18 +145,17 @@ class Search {
   // not in use among them. Labels whose loss looks cheapest come first, until the work is up.
   void test_labels(double effort) {
     const double done = static_cast<double>(expansion_.work());
-    const double limit = done + effort * std::max(done, static_cast<double>(kLeastSteps * problem_.n_nodes));
+    limit_ = done + effort * std::max(done, static_cast<double>(kLeastSteps * problem_.n_nodes));
     for (bool again = true; again;) {
       again = false;
       kept_ = expansion_.labels();
       const double before = expansion_.energy();
       rank_labels(before);
-      for (std::size_t t = 0; t < ranked_.size() && !again; ++t) {
-        if (static_cast<double>(expansion_.work()) >= limit) return;
-        again = test(ranked_[t].second, before);
-      }
+      for (std::size_t t = 0; t < ranked_.size() && !again && has_time(); ++t) again = test(ranked_[t].second, before);
     }
   }
+
+  bool has_time() const { return static_cast<double>(expansion_.work()) < limit_; }
 
   void rank_labels(double energy) {
     ranked_.clear();
@@ -168,12 +167,11 @@ class Search {
   }
 
   bool test(int label, double before) {
-    local_.set(kept_, before);
     local_.vacate(label);
     expansion_.assign(changes_to(local_.labels()));
     for (bool changed = true; changed;) {
       changed = false;
-      for (int k = 0; k < problem_.n_labels; ++k)
+      for (int k = 0; k < problem_.n_labels && has_time(); ++k)
         if (k != label) changed |= expansion_.expand(k);
     }
     if (expansion_.energy() < before - 1e-9 * problem_.scale) {
@@ -181,6 +179,7 @@ class Search {
       return true;
     }
     expansion_.assign(changes_to(kept_));
+    local_.take_back(before);
     return false;
   }
 
@@ -207,7 +206,7 @@ class Search {
   Local local_;
   Expansion expansion_;
   Bound bound_;
-  double best_energy_ = 0.0;
+  double best_energy_ = 0.0, limit_ = 0.0;
   std::vector<int> candidate_, best_, kept_;
   std::vector<double> flow_, total_;
   std::vector<std::pair<double, int>> ranked_;
