@@ -33,7 +33,6 @@ class Problem {
   std::vector<double> weight;
   std::vector<int> arc_start;  // [V + 1]; the arcs of a node are sorted by their other end
   std::vector<Arc> arcs;
-  std::vector<int> reverse;                      // arc -> the same edge seen from its other end
   std::vector<int> subset_start, member, owner;  // owner: subset of a slot
   std::vector<int> subset_label;
   std::vector<double> subset_cost;
@@ -151,20 +150,10 @@ class Problem {
     }
     for (int i = 0; i < n_nodes; ++i) arc_start[idx(i) + 1] += arc_start[idx(i)];
     arcs.resize(2 * idx(n_edges));
-    reverse.resize(2 * idx(n_edges));
     std::vector<int> fill(arc_start.begin(), arc_start.end() - 1);
-    std::vector<int> down(idx(n_edges));
     // Two rounds, because arcs to lower nodes must stand before arcs to higher ones.
-    for (int k = 0; k < n_edges; ++k) {
-      down[idx(k)] = fill[idx(head[idx(k)])]++;
-      arcs[idx(down[idx(k)])] = {tail[idx(k)], k};
-    }
-    for (int k = 0; k < n_edges; ++k) {
-      const int up = fill[idx(tail[idx(k)])]++;
-      arcs[idx(up)] = {head[idx(k)], k};
-      reverse[idx(up)] = down[idx(k)];
-      reverse[idx(down[idx(k)])] = up;
-    }
+    for (int k = 0; k < n_edges; ++k) arcs[idx(fill[idx(head[idx(k)])]++)] = {tail[idx(k)], k};
+    for (int k = 0; k < n_edges; ++k) arcs[idx(fill[idx(tail[idx(k)])]++)] = {head[idx(k)], k};
   }
 
   int lower_end(const EnergyView& e, int k) const {

@@ -42,9 +42,9 @@ class Reparametrization {
     room_.resize(idx(e_));
     labels_.resize(idx(n_));
     in_use_.resize(idx(problem.n_subsets));
-    spare_.resize(idx(problem.n_subsets));
+    unassigned_.resize(idx(problem.n_subsets));
+    settled_in_use_.resize(idx(problem.n_subsets));
     listed_.resize(idx(problem.n_subsets));
-    paying_.resize(idx(problem.n_subsets));
     roster_.resize(problem.member.size());
     place_.resize(problem.member.size());
     stale_.assign(idx(problem.n_subsets), 0);
@@ -87,8 +87,9 @@ class Reparametrization {
   const Range& room(int edge) const { return room_[idx(edge)]; }  // what invariant 2 allows
   bool in_use(int s) const { return in_use_[idx(s)] > 0; }
   double share(int slot) const { return share_[idx(slot)]; }
-  double spare(int s) const { return spare_[idx(s)]; }  // of an unused subset: not yet charged to any node
-  void take_spare(int s, double amount) { spare_[idx(s)] -= amount; }
+  double unassigned(int s) const {
+    return unassigned_[idx(s)];
+  }  // cost less shares; excess on its way makes it negative
 
   // The roster of a subset begins with the `n_payers` slots that may be charged a share; if it is in use, the other
   // nodes that carry its label follow, `n_listed` in all. Subsets are large, these are few, and only they have arcs
@@ -100,15 +101,16 @@ class Reparametrization {
   // More of an unused subset's cost on one of its nodes.
   void charge(int slot, double amount) {
     share_[idx(slot)] += amount;
+    unassigned_[idx(p_->owner[idx(slot)])] -= amount;
     height_[at(p_->subset_label[idx(p_->owner[idx(slot)])], p_->member[idx(slot)])] += amount;
-    add_payer(slot);
+    if (!is_listed(slot)) list(slot);
   }
 
   // More of a used subset's cost on a node that carries its label.
   void shift(int slot, double amount) {
     const int node = p_->member[idx(slot)];
     share_[idx(slot)] += amount;
-    add_payer(slot);
+    unassigned_[idx(p_->owner[idx(slot)])] -= amount;
     current_[idx(node)] += amount;
     height_[at(labels_[idx(node)], node)] += amount;
   }
@@ -149,8 +151,6 @@ class Reparametrization {
   }
 
  private:
-  static constexpr double kInUse = -1.0;  // spare cost of a subset in use
-
   std::size_t at(int label, int node) const { return idx(label) * idx(n_) + idx(node); }
   std::size_t on(int label, int edge) const { return idx(label) * idx(e_) + idx(edge); }
 
@@ -201,24 +201,29 @@ class Reparametrization {
     const int first = p_->subset_start[idx(s)], last = p_->subset_start[idx(s) + 1];
     const bool used = in_use_[idx(s)] > 0;
     double charged = 0.0;
-    listed_[idx(s)] = paying_[idx(s)] = 0;
+    listed_[idx(s)] = 0;
     for (int slot = first; slot < last; ++slot) {
       if (used && share_[idx(slot)] != 0.0 && !carries(slot)) set_share(slot, 0.0);
-      if (share_[idx(slot)] != 0.0)
-        add_payer(slot);
-      else if (used && carries(slot))
-        list(slot);
+      if (used ? carries(slot) : share_[idx(slot)] != 0.0) list(slot);
       charged += share_[idx(slot)];
     }
-    const double lack = p_->subset_cost[idx(s)] - charged;
-    spare_[idx(s)] = used ? kInUse : std::max(0.0, lack);
-    if (!used || lack == 0.0) return;
-    // All on one node, the one that likes the label best: it is unlikely to leave, and then no flow need pass here.
+    settled_in_use_[idx(s)] = used;
+    double lack = p_->subset_cost[idx(s)] - charged;
+    // Too much: each payer is relieved in turn.
+    for (int r = 0; r < listed_[idx(s)] && lack < 0.0; ++r) {
+      const int slot = roster(s, r);
+      const double relief = std::min(share_[idx(slot)], -lack);
+      set_share(slot, share_[idx(slot)] - relief);
+      lack += relief;
+    }
+    unassigned_[idx(s)] = used ? 0.0 : std::max(0.0, lack);
+    if (!used || lack <= 0.0) return;
+    // Too little: all on one node, the one that likes the label best. It is unlikely to leave, and then no flow need
+    // pass.
     int keeper = roster_[idx(first)];
     for (int r = first; r < first + listed_[idx(s)]; ++r)
       if (liking(roster_[idx(r)]) > liking(keeper)) keeper = roster_[idx(r)];
     set_share(keeper, share_[idx(keeper)] + lack);
-    add_payer(keeper);
   }
 
   double liking(int slot) const {
@@ -230,16 +235,8 @@ class Reparametrization {
     swap_places(slot, roster(s, listed_[idx(s)]++));
   }
 
-  void add_payer(int slot) {
-    const int s = p_->owner[idx(slot)];
-    if (place_[idx(slot)] < p_->subset_start[idx(s)] + paying_[idx(s)]) return;
-    if (!is_listed(slot)) list(slot);
-    swap_places(slot, roster(s, paying_[idx(s)]++));
-  }
-
   void unlist(int slot) {
     const int s = p_->owner[idx(slot)];
-    if (place_[idx(slot)] < p_->subset_start[idx(s)] + paying_[idx(s)]) swap_places(slot, roster(s, --paying_[idx(s)]));
     swap_places(slot, roster(s, --listed_[idx(s)]));
   }
 
@@ -282,7 +279,7 @@ class Reparametrization {
     for (const Change& c : undo_)
       for (auto [q, end] = p_->entries_of(c.node, labels_[idx(c.node)]); q < end; ++q) {
         const int s = p_->entries[idx(q)].subset;
-        if (forced || spare_[idx(s)] >= 0.0) mark_stale(s);
+        if (forced || !settled_in_use_[idx(s)]) mark_stale(s);
       }
     for (const int s : stale_list_) {
       stale_[idx(s)] = 0;
@@ -307,11 +304,11 @@ class Reparametrization {
   int n_ = 0, k_ = 0, e_ = 0;
   double tolerance_ = 0.0, energy_ = 0.0;
   std::vector<double> height_, flow_, share_;  // [K, V], [K, E], [slots]
-  std::vector<double> current_, spare_;
+  std::vector<double> current_, unassigned_;
   std::vector<Range> room_;
-  std::vector<int> labels_, in_use_, paying_, listed_, roster_, place_;
+  std::vector<int> labels_, in_use_, listed_, roster_, place_;
   std::vector<Change> undo_;
-  std::vector<char> stale_;
+  std::vector<char> stale_, settled_in_use_;
   std::vector<int> stale_list_;
 };
 
