@@ -91,10 +91,8 @@ class Reparametrization {
     return unassigned_[idx(s)];
   }  // cost less shares; excess on its way makes it negative
 
-  // The roster of a subset begins with the `n_payers` slots that may be charged a share; if it is in use, the other
-  // nodes that carry its label follow, `n_listed` in all. Subsets are large, these are few, and only they have arcs
-  // that lead from (all) and, in use, to (payers) an auxiliary node.
-  int n_payers(int s) const { return paying_[idx(s)]; }
+  // The roster of a subset begins with the `n_listed` slots that arcs of its auxiliary node can lead to: the nodes that
+  // carry its label if it is in use, else those that are charged a share. Subsets are large and these are few.
   int n_listed(int s) const { return listed_[idx(s)]; }
   int roster(int s, int r) const { return roster_[idx(p_->subset_start[idx(s)] + r)]; }
 
