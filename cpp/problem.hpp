@@ -78,7 +78,7 @@ class Problem {
     n_nodes = e.n_nodes;
     label_of.clear();
     label_index.assign(idx(e.n_labels), -1);
-    std::vector<char> seen(idx(e.n_labels), e.allowed == nullptr ? 1 : 0);
+    std::vector<char> seen(idx(e.n_labels), e.allowed == nullptr || n_nodes == 0 ? 1 : 0);
     if (e.allowed != nullptr)
       for (int i = 0; i < n_nodes; ++i)
         for (int k = 0; k < e.n_labels; ++k) seen[idx(k)] |= static_cast<char>(e.is_allowed(i, k));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ class Search {
     else
       expansion_.start(best_);
     descend();
+    if (!second_.empty() && expansion_.energy() >= best_energy_) descend_again();
     if (effort > 0.0 && problem_.n_subsets > 0) test_labels(effort);
     Outcome result = outcome(energy);
     if (bound) result.bound = std::min(result.energy, energy.offset + bound_.lower(problem_, expansion_.energy()));
@@ -68,6 +70,7 @@ class Search {
     local_.load(problem_);
     candidate_.assign(idx(problem_.n_nodes), 0);
     best_energy_ = std::numeric_limits<double>::infinity();
+    second_.clear();
   }
 
   void compile_labels(const std::int32_t* labels) {
@@ -129,16 +132,29 @@ class Search {
       for (int k = 0; k < problem_.n_labels; ++k) total_[idx(k)] += problem_.cost(i, k);
     for (int s = 0; s < problem_.n_subsets; ++s)
       total_[idx(problem_.subset_label[idx(s)])] += problem_.subset_cost[idx(s)];
-    const auto least = std::min_element(total_.begin(), total_.end());
-    if (least == total_.end() || *least >= best_energy_) return;
-    std::fill(candidate_.begin(), candidate_.end(), static_cast<int>(least - total_.begin()));
+    order_.resize(total_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    std::stable_sort(order_.begin(), order_.end(), [this](int a, int b) { return total_[idx(a)] < total_[idx(b)]; });
+    if (total_[idx(order_[0])] >= best_energy_) return;
+    second_ = best_;
+    std::fill(candidate_.begin(), candidate_.end(), order_[0]);
     offer();
   }
 
+  // Labels that are cheap for all nodes together go first: what they take, others need not fight over.
   void descend() {
     int failed = 0;
-    for (int label = 0; failed < problem_.n_labels; label = (label + 1) % problem_.n_labels)
-      failed = expansion_.expand(label) ? 0 : failed + 1;
+    for (int n = 0; failed < problem_.n_labels; n = (n + 1) % problem_.n_labels)
+      failed = expansion_.expand(order_[idx(n)]) ? 0 : failed + 1;
+  }
+
+  // One label for all nodes was the best start, and a trap: no single move leads out of it. Begin elsewhere.
+  void descend_again() {
+    kept_ = expansion_.labels();
+    const double before = expansion_.energy();
+    expansion_.assign(changes_to(second_));
+    descend();
+    if (expansion_.energy() >= before) expansion_.assign(changes_to(kept_));
   }
 
   // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own, labels
@@ -207,7 +223,7 @@ class Search {
   Expansion expansion_;
   Bound bound_;
   double best_energy_ = 0.0, limit_ = 0.0;
-  std::vector<int> candidate_, best_, kept_;
+  std::vector<int> candidate_, best_, second_, kept_, order_;
   std::vector<double> flow_, total_;
   std::vector<std::pair<double, int>> ranked_;
   std::vector<Expansion::Change> changes_;

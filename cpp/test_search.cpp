@@ -178,6 +178,15 @@ void test_minimize_against_enumeration() {
   CHECK(n_optimal > n_rounds * 98 / 100);
 }
 
+void test_no_nodes() {
+  Energy energy;
+  energy.n_labels = 3;
+  energy.offset = 2.0;
+  energy.allowed = std::make_unique<bool[]>(1);
+  Search fresh;  // a used one might hide reads of what is not there
+  CHECK(fresh.minimize(energy.view(), nullptr, 2, 1.0, true).energy == 2.0);
+}
+
 void test_larger_problems_reuse_the_workspace() {
   Random random(3);
   Search reused;
@@ -223,6 +232,7 @@ void test_failures_reach_the_caller() {
 int main() {
   test_moves_against_enumeration();
   test_minimize_against_enumeration();
+  test_no_nodes();
   test_larger_problems_reuse_the_workspace();
   test_threads();
   test_failures_reach_the_caller();
