@@ -210,6 +210,7 @@ def flatten(subsets: list[Subset]) -> tuple[NDArray[np.int64], Ints, Ints, Float
 SMALL = (
     Family("random", (200,), 21, 0.2, 2),
     Family("random", (200,), 21, 0.3, 2),
+    Family("random", (200,), 21, 0.4, 2),
     Family("planted", (200,), 21, 0.5, 2),
     Family("planted", (200,), 21, 1, 5),
     Family("random", (200,), 33, 0.2, 2, seeds=(0, 1)),
@@ -248,6 +249,6 @@ FLOWS = tuple(
 
 
 def batch(n: int = 276) -> list[Instance]:
-    """Make a training set's worth of energies: the first four families in turn, with seeds of their own."""
-    families = SMALL[:4]
+    """Make a training set's worth of energies: the first five families in turn, with seeds of their own."""
+    families = SMALL[:5]
     return [families[seed % len(families)].instance(1000 + seed) for seed in range(n)]

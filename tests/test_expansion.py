@@ -107,6 +107,39 @@ def test_two_labels_are_solved_exactly() -> None:
         assert result.energy == pytest.approx(exact.energy, abs=1e-9 * instance.unit)
 
 
+def seeded_grid(rng: np.random.Generator, n_rows: int, n_columns: int, n_seeds: int) -> Energy:
+    """Two labels that only a few nodes care about: excess has far to go to be taken in."""
+    node = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
+    across = np.stack((node[:, :-1].ravel(), node[:, 1:].ravel()), axis=1)
+    down = np.stack((node[:-1].ravel(), node[1:].ravel()), axis=1)
+    edges = np.concatenate((across, down))
+    unary = np.zeros((node.size, 2))
+    unary[rng.choice(node.size, n_seeds, replace=False), np.arange(n_seeds) % 2] = 50.0
+    return Energy(unary, edges, rng.random(len(edges)))
+
+
+@pytest.mark.parametrize("n_seeds", [2, 6, 40])
+def test_two_labels_on_a_grid_with_few_seeds_are_the_minimum_cut(n_seeds: int) -> None:
+    energy = seeded_grid(np.random.default_rng(n_seeds), 45, 40, n_seeds)
+    value, _ = min_cut(energy.unary, energy.edges, np.stack((energy.weights, energy.weights), axis=1))
+    for passes in (0, 10):
+        assert Expansion(passes=passes).minimize(energy).energy == pytest.approx(value, abs=1e-9)
+
+
+def test_two_labels_with_subsets_on_a_grid_with_few_seeds_are_solved_exactly() -> None:
+    rng = np.random.default_rng(13)
+    for _ in range(5):
+        everywhere = np.arange(120)
+        rows = [(everywhere[10 * r : 10 * r + 30], r % 2, float(rng.random())) for r in range(10)]
+        energy = seeded_grid(rng, 12, 10, 8) + Energy(
+            np.zeros((120, 2)), subsets=[(everywhere, 0, 2.0), *rows]
+        )
+        exact = Exact().minimize(energy)
+        for passes in (0, 10):
+            result = Expansion(passes=passes).minimize(energy)
+            assert result.energy == pytest.approx(exact.energy, abs=1e-6)
+
+
 def test_close_to_the_optimum_of_small_problems() -> None:
     instances = list(random_instances(seed=6, count=1500, max_nodes=8, max_labels=4))
     optimal = [_is_optimal(instance) for instance in instances]
