@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(wildcard cpp/*) CMakeLists.txt pyproject.toml
 
-.PHONY: install lint test test-cpp test-python bench-inference clean
+.PHONY: install lint test test-cpp test-python bench-inference bench-learning clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -42,6 +42,9 @@ test: lint test-cpp test-python
 
 bench-inference: install
 	$(BIN)/python benchmarks/inference.py $(ARGS)
+
+bench-learning: install
+	$(BIN)/python benchmarks/learning.py $(ARGS)
 
 clean:
 	rm -rf build dist $(VENV)/installed

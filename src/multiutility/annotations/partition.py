@@ -1,0 +1,76 @@
+"""What an annotation says about each label, and how large it expects it to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What is known about each label: it is in exactly one of these tuples, which are sorted."""
+
+    boxed: tuple[int, ...]
+    seeded: tuple[int, ...]
+    tagged: tuple[int, ...]
+    absent: tuple[int, ...]
+    unknown: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        tags: Iterable[int],
+        boxes: Iterable[int],
+        seeds: Iterable[int],
+        n_labels: int,
+        other: int | None = None,
+        complete: bool | None = None,
+    ) -> Partition:
+        """Partition of the labels, given those of tags, boxes and seeds; see ``Joint`` for the rest.
+
+        >>> Partition.of(tags=[0, 2], boxes=[2], seeds=[], n_labels=4)
+        Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(1, 3), unknown=())
+        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4)
+        Partition(boxed=(2,), seeded=(), tagged=(), absent=(), unknown=(0, 1, 3))
+        """
+        boxed = set(boxes)
+        seeded = set(seeds) - boxed
+        tagged = set(tags) - boxed - seeded
+        if not tagged and other is not None:
+            tagged = {other} - boxed - seeded
+        rest = set(range(n_labels)) - boxed - seeded - tagged
+        absent = rest if (bool(tagged) if complete is None else complete) else set()
+        groups = (boxed, seeded, tagged, absent, rest - absent)
+        return cls(*(tuple(sorted(labels)) for labels in groups))
+
+    @property
+    def present(self) -> list[int]:
+        """Labels that are known to be there."""
+        return [*self.boxed, *self.seeded, *self.tagged]
+
+    @property
+    def anywhere(self) -> list[int]:
+        """Labels that any node may have."""
+        return sorted([*self.seeded, *self.tagged, *self.unknown])
+
+
+def split_area(
+    area: float, labels: Sequence[int], known: Mapping[int, float], shares: Mapping[int, float]
+) -> dict[int, float]:
+    """Expected size of each label among those that fill the area, sigma_k.
+
+    Known sizes are taken as they are; the other labels split the rest in proportion to their shares (labels
+    without one count as the mean of the others).
+
+    >>> split_area(12.0, [0, 1, 2], known={}, shares={})
+    {0: 4.0, 1: 4.0, 2: 4.0}
+    >>> split_area(12.0, [0, 1, 2], known={1: 6.0}, shares={0: 1.0, 2: 5.0})
+    {0: 1.0, 1: 6.0, 2: 5.0}
+    """
+    sizes = {label: known[label] for label in labels if label in known}
+    free = [label for label in labels if label not in known]
+    rest = max(0.0, area - sum(sizes.values()))
+    given = [shares[label] for label in free if label in shares] or [1.0]
+    parts = [shares.get(label, sum(given) / len(given)) for label in free]
+    sizes |= {label: rest * part / sum(parts) for label, part in zip(free, parts, strict=True)}
+    return {label: float(sizes[label]) for label in labels}

@@ -1,0 +1,189 @@
+"""Dual variables, and steps that raise the dual objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.arrays import FloatArray
+from multiutility.learning.bundle import Bundle
+from multiutility.learning.risk import Risk, Violation, n_weights
+
+
+class Dual:
+    """Dual variables of a risk.
+
+    Block n is a mixture of planes, ``A_n = C_n (onehot(anchor) - sum_y a_y onehot(y))`` [V, K], ``b_n`` [e]
+    and ``l_n``, see ``Bundle``. With ``u = sum_n (A_n^T X_n, b_n)``, the weights are u with its negative
+    pairwise part cut off, and the dual objective is ``sum_n l_n - |w|^2 / 2``: the multipliers of the
+    constraints on w have a closed form.
+    """
+
+    def __init__(self, risk: Risk, n_slots: int) -> None:
+        self.risk = risk
+        self.bundle = Bundle(risk, n_slots)
+        self.sum: FloatArray = np.zeros(n_weights(risk))
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks, N."""
+        return len(self.risk.costs)
+
+    @property
+    def size(self) -> int:
+        """Number of weights that have no sign: K D."""
+        return len(self.sum) - self.risk.n_pairwise
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights w: u with its pairwise part projected."""
+        return projected(self.sum, self.risk.n_pairwise)
+
+    @property
+    def objective(self) -> float:
+        """The dual objective."""
+        weights, bundle = self.weights, self.bundle
+        return float(np.vdot(bundle.coefficients, bundle.losses) - weights @ weights / 2)
+
+    def gradients(self, block: int, scores: NDArray[Any], weights: FloatArray) -> FloatArray:
+        """Slopes of the dual in the coefficients of a block, [n_slots], at weights with these scores."""
+        bundle = self.bundle
+        inside = bundle.values(block, scores) + bundle.pairwise[block] @ weights[self.size :]
+        return np.asarray(bundle.losses[block] - inside)
+
+    def step(
+        self, blocks: Sequence[int], violations: Sequence[Violation], weights: FloatArray, n_steps: int
+    ) -> float:
+        """Raise the dual by the blocks, given violations at ``weights``; return the blocks' gaps before that.
+
+        Each block takes in its most violated plane and improves its mixture. All of them then move, one after
+        another, as far as the dual rises.
+        """
+        for n, found in zip(blocks, violations, strict=True):
+            self.bundle.add(n, found.plane)
+        inside = self.exchange(blocks, [found.scores for found in violations], weights, n_steps)
+        return float(self.risk.costs[list(blocks)] @ [found.hinge for found in violations]) - inside
+
+    def exchange(
+        self, blocks: Sequence[int], scores: Sequence[NDArray[Any]], weights: FloatArray, n_steps: int
+    ) -> float:
+        """Raise the dual by the planes that the blocks have, given scores at ``weights``.
+
+        Returns the sum of their hinges before that, as the mixtures of planes see them.
+        """
+        pairs = zip(blocks, scores, strict=True)
+        gradients = np.array([self.gradients(n, found, weights) for n, found in pairs])
+        present = self.bundle.coefficients[list(blocks)]
+        self.move(blocks, self.bundle.improve(blocks, gradients, n_steps) - present)
+        return float(np.vdot(present, gradients))
+
+    def move(self, blocks: Sequence[int], changes: FloatArray) -> None:
+        """Change the coefficients of the blocks by parts in [0, 1] of ``changes`` [B, n_slots].
+
+        The parts are chosen one after another, each by an exact line search at the current weights: the dual
+        never falls. All that they need of the features is one product for each block.
+        """
+        batch, bundle = list(blocks), self.bundle
+        lifted = self._lifted(blocks, changes)
+        pairwise = (changes[:, np.newaxis] @ bundle.pairwise[batch])[:, 0]
+        slopes = (changes * bundle.losses[batch]).sum(axis=1)
+        slopes -= lifted @ self.sum[: self.size].astype(lifted.dtype)
+        gram = (lifted @ lifted.T).astype(np.float64)
+        steps = ascend(slopes, gram, self.sum[self.size :], pairwise)
+        self.sum[: self.size] += steps.astype(lifted.dtype) @ lifted
+        self.sum[self.size :] += steps @ pairwise
+        bundle.coefficients[batch] += steps[:, np.newaxis] * changes
+
+    def _lifted(self, blocks: Sequence[int], coefficients: FloatArray) -> FloatArray:
+        """Combinations of the blocks' planes in feature space, [B, K D], in the features' precision."""
+        lifted = np.empty((len(blocks), self.risk.n_labels, self.risk.n_features), dtype=self.risk.dtype)
+        for row, n, mix in zip(lifted, blocks, coefficients, strict=True):
+            self.risk.lift(n, self.bundle.matrix(n, mix).astype(lifted.dtype), row)
+        return lifted.reshape(len(blocks), self.size)
+
+    def refresh(self) -> None:
+        """Compute u anew from the blocks, to be rid of rounding errors that add up over many steps."""
+        bundle = self.bundle
+        np.maximum(bundle.coefficients, 0, out=bundle.coefficients)
+        bundle.coefficients /= bundle.coefficients.sum(axis=1, keepdims=True)
+        self.sum[self.size :] = np.einsum("np,npe->e", bundle.coefficients, bundle.pairwise)
+        self.sum[: self.size] = 0
+        for n in range(self.n_blocks):
+            self.sum[: self.size] += self._lifted([n], bundle.coefficients[[n]])[0]
+
+    def recenter(self, risk: Risk) -> None:
+        """Take over a risk whose anchors have changed: mixtures of shifted planes are still feasible.
+
+        They can be worse than the anchor's own plane, so each shifted block may move toward that.
+        """
+        self.risk = self.bundle.risk = risk
+        changed = [n for n, anchor in enumerate(self.bundle.anchors) if anchor is not risk.anchor(n)]
+        for n in changed:
+            self.bundle.recenter(n, risk.anchor(n))
+            self.bundle.add(n, risk.anchor(n))
+        self.refresh()
+        for n in changed:
+            labels, used = self.bundle.labels[n], self.bundle.used[n]
+            slot = int(np.argmax((labels == risk.anchor(n).labels).all(axis=1) & used))
+            change = -self.bundle.coefficients[[n]]
+            change[0, slot] += 1
+            self.move([n], change)
+
+
+def projected(weights: FloatArray, n_pairwise: int) -> FloatArray:
+    """Return the nearest weights whose last ``n_pairwise`` are not negative.
+
+    >>> projected(np.array([-1.0, -2.0, 3.0]), 2)
+    array([-1.,  0.,  3.])
+    """
+    nearest = weights.copy()
+    size = len(weights) - n_pairwise
+    np.maximum(nearest[size:], 0, out=nearest[size:])
+    return nearest
+
+
+def ascend(slopes: FloatArray, gram: FloatArray, pairwise: FloatArray, directions: FloatArray) -> FloatArray:
+    """Steps in [0, 1] along B directions, by exact line searches one after another.
+
+    ``slopes`` [B] and ``gram`` [B, B] are those of the weights that have no sign; the weights that must not
+    be negative start at ``pairwise`` [e], before projection, and have ``directions`` [B, e].
+    """
+    steps, slopes, pairwise = np.zeros(len(slopes)), slopes.astype(np.float64), pairwise.copy()
+    for b in range(len(steps)):
+        steps[b] = line_search(slopes[b], gram[b, b], pairwise, directions[b])
+        slopes -= steps[b] * gram[b]
+        pairwise += steps[b] * directions[b]
+    return steps
+
+
+def line_search(slope: float, curvature: float, pairwise: FloatArray, direction: FloatArray) -> float:
+    """Maximize ``slope t - curvature t^2 / 2 - |max(0, pairwise + t direction)|^2 / 2`` over t in [0, 1].
+
+    The derivative falls, linearly between breakpoints, one for each element of ``pairwise``.
+
+    >>> line_search(1.0, 2.0, np.array([-1.0]), np.array([4.0]))
+    0.2777777777777778
+    """
+    active = pairwise > 0
+    fixed = direction[active]
+    # Most often no element changes sign on the way, so that the function is a parabola.
+    slope_now, curvature_now = slope - float(pairwise[active] @ fixed), curvature + float(fixed @ fixed)
+    if curvature_now > 0:
+        step = min(max(slope_now / curvature_now, 0.0), 1.0)
+        if np.array_equal(pairwise + step * direction > 0, active):
+            return step
+    moving = direction != 0
+    breaks = -pairwise[moving] / direction[moving]
+    knots = np.concatenate(([0.0], np.sort(breaks[(breaks > 0) & (breaks < 1)]), [1.0]))
+    positive = np.maximum(pairwise + knots[:, np.newaxis] * direction, 0)
+    derivative = slope - knots * curvature - positive @ direction
+    if derivative[0] <= 0:
+        return 0.0
+    if derivative[-1] >= 0:
+        return 1.0
+    after = int(np.argmax(derivative <= 0))
+    fall = derivative[after - 1] - derivative[after]
+    return float(knots[after - 1] + (knots[after] - knots[after - 1]) * derivative[after - 1] / fall)

@@ -1,0 +1,388 @@
+"""Estimators with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from multiutility.annotations import Full
+from multiutility.annotations.annotation import Annotation
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.inference import Expansion, Pinpoint, Solver
+from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputer
+from multiutility.learning.examples import (
+    ClassWeight,
+    Example,
+    class_weights,
+    make_examples,
+    slack_costs,
+    weighted,
+)
+from multiutility.learning.frank_wolfe import FrankWolfe
+from multiutility.learning.initial import has_places, smoothed, soft_weights
+from multiutility.learning.labeling_risk import LabelingRisk
+from multiutility.learning.solution import Callback, Optimizer, Record, Solution
+from multiutility.models import Potts
+from multiutility.problem import LabelingProblem
+
+# Relative gap at which the convex problems of the first outer iteration end.
+LOOSEST = 0.1
+
+
+class SSVM(BaseEstimator):
+    """Structured support vector machine for full labelings: eq. ssvm-obj.
+
+    ``min |w|^2 / 2 + C / N sum_n max_y (Delta_n(y) + F(x_n, y; w) - F(x_n, y_n; w))`` over weights w whose
+    pairwise part is not negative. Nodes that are all void are left out, with their edges.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the slacks.
+    tol : float
+        Duality gap, as part of the primal objective, at which learning ends. With an approximate solver the
+        primal is a lower estimate, so that the gap is not certified.
+    class_weight : None, "balanced" or dict
+        Weights of labels in the losses, scaled to the mean 1 over all annotated nodes.
+    optimizer : Optimizer
+        By default ``FrankWolfe()``.
+    solver : Solver
+        By default ``Expansion(n_jobs=n_jobs)``.
+    random_state : int, RandomState or None
+        Order of the instances.
+    n_jobs : int
+        Threads of the default solver; results do not depend on it.
+    verbose : int
+        Print the objective after every pass.
+    callback : callable
+        Called with a ``Record`` after every pass.
+
+    Attributes
+    ----------
+    weights_ : ndarray [K D + e]
+        Weights: K rows of D weights of node features, then weights of edge features, see ``Potts``.
+    objective_ : structured ndarray
+        After every pass: ``iteration`` (outer; 0 for trials of starts), ``passes``, ``primal``, ``dual``,
+        ``gap``, ``seconds``, and ``exact``: whether the primal was computed or estimated on the way.
+    imputed_ : list
+        Labelings that the instances were fitted to.
+
+    >>> problem = LabelingProblem([[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]], [[0, 1], [1, 2]], [[1.0], [1.0]])
+    >>> model = SSVM(C=10).fit([problem], [Full.from_labels([0, 1, 1], n_labels=2)])
+    >>> model.predict([problem])
+    [array([0, 1, 1], dtype=int32)]
+    >>> model.score([problem], [Full.from_labels([0, 1, -1], n_labels=2)])
+    1.0
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,  # noqa: N803
+        *,
+        tol: float = 0.01,
+        class_weight: ClassWeight = None,
+        optimizer: Optimizer[Any] | None = None,
+        solver: Solver | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int = 1,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.class_weight = class_weight
+        self.optimizer = optimizer
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> Self:
+        """Learn weights from problems with full labelings; those whose annotation is None are left out."""
+        examples = [one.without_open_nodes() for one in self._examples(problems, annotations)]
+        for one in examples:
+            if not one.annotation.strong:
+                raise ValueError(f"annotations[{one.index}] is weak: use MultiUtilitySSVM")
+        with one_blas_thread():
+            solution = self._solve(self._risk(examples, 1.0, starts(examples)), self.tol)
+        return self._store(examples, solution, starts(examples), solution.converged)
+
+    def predict(self, problems: Sequence[LabelingProblem]) -> list[IndexArray]:
+        """Labelings [V] of highest score."""
+        check_is_fitted(self)
+        model = Potts(self.n_labels_)
+        energies = [model.energy(problem, self.weights_) for problem in problems]
+        return [result.labels for result in self._solver().minimize_many(energies)]
+
+    def decision_function(self, problems: Sequence[LabelingProblem]) -> list[NDArray[Any]]:
+        """Scores [V, K] of the nodes' labels, neighbors aside."""
+        check_is_fitted(self)
+        return [Potts(self.n_labels_).scores(problem, self.weights_) for problem in problems]
+
+    def score(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> float:
+        """``1 - sum of losses / sum of sizes``: for full labelings the accuracy, void aside."""
+        labelings = self.predict(problems)
+        losses, sizes = 0.0, 0.0
+        for problem, annotation, labels in zip(problems, annotations, labelings, strict=True):
+            if annotation is not None:
+                losses += annotation.loss(problem, labels)
+                sizes += float(annotation.label_sizes(problem).sum())
+        return 1.0 - losses / sizes if sizes > 0 else 0.0
+
+    def _examples(
+        self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]
+    ) -> list[Example]:
+        """Check all arguments; the curve starts anew."""
+        for name in ("C", "tol"):
+            value = getattr(self, name)
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name} is {value}: expected a positive number")
+        self._random_state = check_random_state(self.random_state)
+        self._records: list[Record] = []
+        self._n_problems = len(problems)
+        return weighted(make_examples(problems, annotations), self.class_weight)
+
+    def _solver(self) -> Solver:
+        return Expansion(n_jobs=self.n_jobs) if self.solver is None else self.solver
+
+    def _optimizer(self) -> Optimizer[Any]:
+        return FrankWolfe() if self.optimizer is None else self.optimizer
+
+    def _risk(self, examples: Sequence[Example], alpha: float, anchors: Sequence[IndexArray]) -> LabelingRisk:
+        costs = slack_costs(examples, self.C, alpha).tolist()
+        instances = [one.instance(cost) for one, cost in zip(examples, costs, strict=True)]
+        return LabelingRisk(instances, anchors, self._solver())
+
+    def _solve(self, risk: LabelingRisk, tolerance: float) -> Solution[Any]:
+        return self._optimizer().minimize(risk, tolerance, None, self._random_state, self._note)
+
+    def _note(self, record: Record) -> None:
+        self._records.append(record)
+        if self.verbose:
+            mark = "" if record.exact else "~"
+            print(
+                f"iteration {record.iteration} pass {record.passes}: primal {mark}{record.primal:.6g} "
+                f"dual {record.dual:.6g} gap {mark}{record.relative_gap:.2%} after {record.seconds:.1f} s"
+            )
+        if self.callback is not None:
+            self.callback(record)
+
+    def _store(
+        self,
+        examples: Sequence[Example],
+        solution: Solution[Any],
+        labelings: Sequence[IndexArray],
+        converged: bool,
+    ) -> Self:
+        if not converged:
+            message = (
+                f"the gap is {solution.primal - solution.dual:.3g} of {solution.primal:.3g}, not below tol"
+            )
+            warnings.warn(f"{message}: allow more passes, or a larger tol", ConvergenceWarning, stacklevel=3)
+        self.weights_: FloatArray = solution.weights
+        self.n_labels_ = examples[0].annotation.n_labels
+        self.n_features_in_ = int(examples[0].problem.node_features.shape[1])
+        self.objective_ = curve(self._records)
+        self.imputed_: list[IndexArray | None] = [None] * self._n_problems
+        for one, labels in zip(examples, labelings, strict=True):
+            self.imputed_[one.index] = labels
+        return self
+
+
+class MultiUtilitySSVM(SSVM):
+    """Multi-utility SSVM, for annotations of every kind at once: eq. lvssmv-obj.
+
+    ``min |w|^2 / 2 + C / (N + M) (sum_n xi_n + alpha sum_m eta_m)`` with the slacks xi of N full labelings,
+    as in ``SSVM``, and for each of M weak annotations
+    ``eta = max_y (K(y) + F(x, y; w)) - max_{consistent y} F(x, y; w)``. Nodes that are all void in a full
+    labeling are imputed, too. Not convex: by the concave-convex procedure, from the better of two starts.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the slacks of weak annotations.
+    max_iter : int
+        Outer iterations, at most.
+    imputer : Solver
+        For annotation-consistent inference, by default ``Pinpoint`` around the solver.
+
+    The other parameters and the attributes are those of ``SSVM``; ``n_iter_`` is the number of outer
+    iterations, ``outer_objective_`` the objective after each of them.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,  # noqa: N803
+        *,
+        alpha: float = 0.1,
+        tol: float = 0.01,
+        max_iter: int = 20,
+        class_weight: ClassWeight = None,
+        optimizer: Optimizer[Any] | None = None,
+        solver: Solver | None = None,
+        imputer: Solver | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int = 1,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(
+            C,
+            tol=tol,
+            class_weight=class_weight,
+            optimizer=optimizer,
+            solver=solver,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.imputer = imputer
+
+    def fit(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> Self:
+        """Learn weights from problems with annotations; those whose annotation is None are left out."""
+        examples = self._examples(problems, annotations)
+        with one_blas_thread():
+            fit = self._fit(examples)
+        self.n_iter_ = len(fit.objectives) - 1
+        self.outer_objective_ = np.array(fit.objectives)
+        warn_unmet(examples, fit.imputation)
+        return self._store(examples, fit.solution, fit.imputation.labelings, fit.converged)
+
+    def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
+        risk = self._risk(examples, self.alpha, starts(examples))
+        if not any(one.latent for one in examples):
+            # Convex: the same as SSVM.
+            solution = self._solve(risk, self.tol)
+            return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
+        imputer = Imputer(examples, self._imputer())
+        cccp = Cccp(self._optimizer(), self.tol, max(self.tol, LOOSEST), self.max_iter)
+        begins = [risk.anchored(labelings) for labelings in self._beginnings(examples, imputer)]
+        return cccp.minimize_best(begins, imputer, self._random_state, self._note)
+
+    def _imputer(self) -> Solver:
+        return Pinpoint(self._solver()) if self.imputer is None else self.imputer
+
+    def _beginnings(self, examples: Sequence[Example], imputer: Imputer) -> list[list[IndexArray]]:
+        """Labelings to begin with: by soft labels and filled boxes, and by full labelings if there are."""
+        begin = starts(examples)
+        soft = imputer.impute(smoothed(examples, soft_weights(examples)), begin).labelings
+        found = [[b if has_places(one) else s for one, b, s in zip(examples, begin, soft, strict=True)]]
+        if any(one.annotation.strong for one in examples):
+            found.append(imputer.impute(self._full_weights(examples), begin).labelings)
+        return found
+
+    def _full_weights(self, examples: Sequence[Example]) -> FloatArray:
+        """Weights of the SSVM on the full labelings."""
+        full = [one.without_open_nodes() for one in examples if one.annotation.strong]
+        return self._solve(self._risk(full, 1.0, starts(full)), max(self.tol, LOOSEST)).weights
+
+
+class SelfTraining(MultiUtilitySSVM):
+    """Impute once, then train: the comparison methods of the paper's last section (after Kumar et al. 2011).
+
+    Trains on the full labelings (if there are none, on soft labels), imputes labelings that agree with the
+    weak annotations, and retrains on all of them, with ``loss="strong"`` by the Hamming loss to the imputed
+    labelings, with ``loss="weak"`` by the annotations' own losses: one outer iteration of
+    ``MultiUtilitySSVM``. In both, ``alpha`` weighs the slacks of weak annotations; 1 treats all alike.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,  # noqa: N803
+        *,
+        loss: Literal["strong", "weak"] = "strong",
+        alpha: float = 0.1,
+        tol: float = 0.01,
+        class_weight: ClassWeight = None,
+        optimizer: Optimizer[Any] | None = None,
+        solver: Solver | None = None,
+        imputer: Solver | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int = 1,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(
+            C,
+            alpha=alpha,
+            tol=tol,
+            max_iter=1,
+            class_weight=class_weight,
+            optimizer=optimizer,
+            solver=solver,
+            imputer=imputer,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.loss = loss
+
+    def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
+        if self.loss not in ("strong", "weak"):
+            raise ValueError(f"loss is {self.loss!r}: expected 'strong' or 'weak'")
+        imputer = Imputer(examples, self._imputer())
+        strong = any(one.annotation.strong for one in examples)
+        weights = self._full_weights(examples) if strong else smoothed(examples, soft_weights(examples))
+        imputation = imputer.impute(weights, starts(examples))
+        trained = self._hardened(examples, imputation) if self.loss == "strong" else examples
+        costs = slack_costs(examples, self.C, self.alpha).tolist()
+        instances = [one.instance(cost) for one, cost in zip(trained, costs, strict=True)]
+        solution = self._solve(LabelingRisk(instances, imputation.labelings, self._solver()), self.tol)
+        return Fit(solution, imputation, (solution.primal,), self.tol, solution.converged)
+
+    def _hardened(self, examples: Sequence[Example], imputation: Imputation) -> list[Example]:
+        """Return the examples with full labelings in place of weak annotations."""
+        n_labels = examples[0].annotation.n_labels
+        fulls = [Full.from_labels(labels, n_labels) for labels in imputation.labelings]
+        if self.class_weight is not None:
+            fulls = [full.weighted(class_weights(examples, self.class_weight)) for full in fulls]
+        pairs = zip(examples, fulls, strict=True)
+        return [one if one.annotation.strong else replace(one, annotation=full) for one, full in pairs]
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Products of one instance are too small to share: threads cost more than they give."""
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
+
+
+def starts(examples: Sequence[Example]) -> list[IndexArray]:
+    """Return the labelings that the annotations propose."""
+    return [one.annotation.start(one.problem) for one in examples]
+
+
+def unimputed(examples: Sequence[Example]) -> Imputation:
+    """Imputation of examples that leave nothing open."""
+    return Imputation(starts(examples), np.zeros(len(examples)), {})
+
+
+def warn_unmet(examples: Sequence[Example], imputation: Imputation) -> None:
+    """Warn of annotations that no labeling found agrees with."""
+    for n, covers in imputation.unmet.items():
+        labels = sorted({int(examples[n].constraints.cover_labels[c]) for c in covers})
+        message = f"annotations[{examples[n].index}]: {len(covers)} covers of labels {labels} cannot be met"
+        warnings.warn(message, UnmetCoverWarning, stacklevel=3)
+
+
+def curve(records: Sequence[Record]) -> NDArray[Any]:
+    """Return the records as a structured array."""
+    fields = [("iteration", int), ("passes", int), ("primal", float), ("dual", float), ("gap", float)]
+    rows = [(r.iteration, r.passes, r.primal, r.dual, r.gap, r.seconds, r.exact) for r in records]
+    return np.array(rows, dtype=[*fields, ("seconds", float), ("exact", bool)])

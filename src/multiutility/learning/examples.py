@@ -1,0 +1,121 @@
+"""Annotated problems, made ready for learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from multiutility.annotations.annotation import Annotation
+from multiutility.arrays import BoolArray, FloatArray
+from multiutility.constraints import Constraints
+from multiutility.learning.labeling_risk import Instance
+from multiutility.problem import LabelingProblem
+
+ClassWeight: TypeAlias = Literal["balanced"] | Mapping[int, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A problem with its annotation; ``index`` is its place among what the user passed."""
+
+    index: int
+    problem: LabelingProblem
+    annotation: Annotation
+    constraints: Constraints
+    ignored: BoolArray | None = None
+
+    @property
+    def open_nodes(self) -> BoolArray:
+        """Nodes for which the annotation leaves more than one label, bool [V]."""
+        if self.constraints.allowed is None:
+            return np.full(self.problem.n_nodes, self.annotation.n_labels > 1)
+        return np.asarray(self.constraints.allowed.sum(axis=1) > 1)
+
+    @property
+    def latent(self) -> bool:
+        """Whether there is anything to impute."""
+        return bool(self.open_nodes.any())
+
+    def without_open_nodes(self) -> Example:
+        """Return the example with its open nodes ignored and their edges dropped; features are shared."""
+        ignored, problem = self.open_nodes, self.problem
+        if not ignored.any():
+            return self
+        kept = ~ignored[problem.edges].any(axis=1)
+        features = (problem.node_features, problem.edges[kept], problem.edge_features[kept])
+        return replace(self, problem=LabelingProblem(*features, problem.node_sizes), ignored=ignored)
+
+    def instance(self, cost: float) -> Instance:
+        """Return the block of a risk, with weight ``cost``."""
+        return Instance(self.problem, self.annotation.loss_energy(self.problem), cost, self.ignored)
+
+
+def make_examples(
+    problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]
+) -> list[Example]:
+    """Pair problems with annotations, those without one left out; raise unless they fit each other."""
+    if len(problems) != len(annotations):
+        raise ValueError(f"{len(problems)} problems, but {len(annotations)} annotations")
+    pairs = zip(problems, annotations, strict=True)
+    examples = [
+        Example(index, problem, annotation, annotation.constraints(problem))
+        for index, (problem, annotation) in enumerate(pairs)
+        if annotation is not None
+    ]
+    if not examples:
+        raise ValueError("no problem has an annotation: there is nothing to learn from")
+    for example in examples:
+        check_alike(examples[0], example)
+    return examples
+
+
+def check_alike(first: Example, other: Example) -> None:
+    """Raise unless both have the same labels and kinds of features."""
+    if other.annotation.n_labels != first.annotation.n_labels:
+        wanted, number = first.annotation.n_labels, other.annotation.n_labels
+        raise ValueError(
+            f"annotations[{other.index}] has {number} labels: annotations[{first.index}] has {wanted}"
+        )
+    for name in ("node_features", "edge_features"):
+        wanted, width = (getattr(one.problem, name).shape[1] for one in (first, other))
+        if width != wanted:
+            raise ValueError(
+                f"problems[{other.index}] has {width} {name}: expected {wanted}, as problems[{first.index}]"
+            )
+
+
+def slack_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatArray:  # noqa: N803
+    """Weights of the slacks in eq. lvssmv-obj: ``C / (N + M)``, times alpha for weak annotations."""
+    strong = np.array([example.annotation.strong for example in examples])
+    return np.where(strong, 1.0, alpha) * C / len(examples)
+
+
+def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
+    """Class weights omega [K], of mean 1 over all that is annotated.
+
+    ``"balanced"`` gives all labels that occur the same total weight, by their estimated sizes; labels that
+    do not occur get the largest weight of the others.
+    """
+    sizes = np.sum([one.annotation.label_sizes(one.problem) for one in examples], axis=0)
+    if class_weight == "balanced":
+        weights = np.divide(1, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+        weights[sizes <= 0] = weights.max() if weights.any() else 1.0
+    else:
+        weights = np.ones(len(sizes))
+        for label, weight in (class_weight or {}).items():
+            if not (0 <= label < len(weights) and 0 <= weight < np.inf):
+                raise ValueError(f"class_weight[{label}] is {weight}: expected a finite weight of a label")
+            weights[label] = weight
+    mean = sizes @ weights / sizes.sum() if sizes.any() else 1.0
+    return np.asarray(weights / mean if mean > 0 else weights)
+
+
+def weighted(examples: Sequence[Example], class_weight: ClassWeight) -> list[Example]:
+    """Return the examples with class weights in their losses."""
+    if class_weight is None:
+        return list(examples)
+    weights = class_weights(examples, class_weight)
+    return [replace(one, annotation=one.annotation.weighted(weights)) for one in examples]

@@ -1,0 +1,197 @@
+"""The risk of labelings: model, annotations and solver put together."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.arrays import BoolArray, FloatArray, concatenate, read_only
+from multiutility.energy import Energy
+from multiutility.inference import Result, Solver
+from multiutility.learning.risk import Plane, Violation
+from multiutility.problem import LabelingProblem
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Instance:
+    """A problem with the loss of its annotation and the weight C_n of its hinge.
+
+    ``ignored``, bool [V] or None, marks nodes that keep their labels whatever the weights: they must have no
+    edges and no losses.
+    """
+
+    problem: LabelingProblem
+    loss: Energy
+    cost: float
+    ignored: BoolArray | None = None
+
+    def pairwise(self, labels: NDArray[Any]) -> FloatArray:
+        """Sum of the features of the uncut edges, [e]."""
+        edges = self.problem.edges
+        uncut = labels[edges[:, 0]] == labels[edges[:, 1]]
+        return np.asarray(uncut @ self.problem.edge_features, dtype=np.float64)
+
+    def plane(self, labels: NDArray[Any]) -> Plane:
+        """Return the plane of a labeling."""
+        frozen = read_only(np.array(labels, dtype=np.int32))
+        loss = -self.loss.evaluate(frozen)
+        return Plane(frozen, cells(frozen, self.loss.n_labels), loss, self.pairwise(frozen))
+
+    def scores(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Scores of the nodes' labels [V, K] for the weights [D, K] of node features."""
+        scores: NDArray[Any] = self.problem.node_features @ weights
+        if self.ignored is not None:
+            scores[self.ignored] = 0
+        return scores
+
+    def energy(self, scores: NDArray[Any], pairwise: FloatArray) -> Energy:
+        """Energy -F - K, whose minimum is the most violated labeling."""
+        loss = self.loss
+        weights = self.problem.edge_features @ pairwise
+        return Energy.from_arrays(
+            read_only(loss.unary - scores),
+            concatenate(self.problem.edges, loss.edges),
+            concatenate(read_only(weights), loss.weights),
+            loss.subset_starts,
+            loss.subset_nodes,
+            loss.subset_labels,
+            loss.subset_costs,
+            loss.offset - float(weights.sum()),
+        )
+
+
+class Seen:
+    """The latest different labelings of an instance, as planes."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._planes: list[Plane] = []
+        self._cells: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+        self._losses: FloatArray = np.zeros(0)
+        self._pairwise: FloatArray = np.zeros((0, 0))
+
+    def add(self, plane: Plane) -> None:
+        """Remember the plane, and forget the oldest if there are too many."""
+        self._planes = [*self._planes, plane][-self._capacity :]
+        self._cells = np.array([known.cells for known in self._planes])
+        self._losses = np.array([known.loss for known in self._planes])
+        self._pairwise = np.array([known.pairwise for known in self._planes])
+
+    def best(self, scores: NDArray[Any], pairwise: FloatArray) -> tuple[Plane | None, float]:
+        """Return the plane of the largest ``loss + F``, with its value; None if there is none."""
+        if not self._planes:
+            return None, -np.inf
+        values = scores.take(self._cells).sum(axis=1, dtype=np.float64)
+        values += self._losses + self._pairwise @ pairwise
+        best = int(values.argmax())
+        return self._planes[best], float(values[best])
+
+
+def cells(labels: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
+    """Places of the labels [V] in a matrix [V, K], flat.
+
+    >>> cells(np.array([2, 0]), n_labels=3)
+    array([2, 3])
+    """
+    return np.asarray(np.arange(len(labels)) * n_labels + labels)
+
+
+class LabelingRisk:
+    """Risk of labelings: each instance is a block, its hinge found by a solver.
+
+    ``costs[n] max_y (loss_n(y) + F(x_n, y; w) - F(x_n, anchor_n; w))`` for the discriminant F of eq. energy.
+    What the solver finds is compared with the anchor and with ``memory`` earlier labelings of the instance,
+    and the best is taken: with an approximate solver the hinge is still at least the loss of the anchor. The
+    solver itself starts afresh: its message passes give better starts than old labelings, and it is faster.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        anchors: Sequence[NDArray[Any]],
+        solver: Solver,
+        memory: int = 4,
+    ) -> None:
+        self.instances = list(instances)
+        self.solver = solver
+        self.anchors = [one.plane(labels) for one, labels in zip(instances, anchors, strict=True)]
+        self._seen = [Seen(memory) for _ in instances]
+        self._kernels: dict[int, NDArray[Any]] = {}
+        features = [one.problem.node_features for one in instances]
+        self.costs: FloatArray = np.array([one.cost for one in instances], dtype=np.float64)
+        self.n_labels = int(instances[0].loss.n_labels)
+        self.n_features = int(features[0].shape[1])
+        self.n_pairwise = int(instances[0].problem.edge_features.shape[1])
+        self.dtype: np.dtype[Any] = np.result_type(*{array.dtype for array in features})
+
+    def anchored(self, anchors: Sequence[NDArray[Any]]) -> LabelingRisk:
+        """Return the same risk measured from other labelings; labelings seen so far are shared."""
+        other = copy.copy(self)
+        # Planes of unchanged labelings stay the same objects: that is how optimizers tell.
+        other.anchors = [
+            old if np.array_equal(old.labels, labels) else instance.plane(labels)
+            for instance, old, labels in zip(self.instances, self.anchors, anchors, strict=True)
+        ]
+        return other
+
+    def anchor(self, block: int) -> Plane:
+        """Return the plane of the labeling that the block's hinge is measured from."""
+        return self.anchors[block]
+
+    def scores(self, blocks: Sequence[int], weights: FloatArray) -> list[NDArray[Any]]:
+        """Return the scores of the nodes' labels, [V, K], of each of the blocks."""
+        unary = weights[: self.n_labels * self.n_features].astype(self.dtype)
+        columns = np.ascontiguousarray(unary.reshape(self.n_labels, self.n_features).T)
+        return [self.instances[n].scores(columns) for n in blocks]
+
+    def oracle(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
+        """Return the most violated plane of each of the blocks."""
+        scores, pairwise = self.scores(blocks, weights), weights[self.n_labels * self.n_features :]
+        energies = [self.instances[n].energy(s, pairwise) for n, s in zip(blocks, scores, strict=True)]
+        results = self.solver.minimize_many(energies)
+        found = zip(blocks, scores, results, strict=True)
+        return [self._violation(n, s, pairwise, result) for n, s, result in found]
+
+    def _violation(self, block: int, scores: NDArray[Any], pairwise: FloatArray, result: Result) -> Violation:
+        anchor, seen = self.anchors[block], self._seen[block]
+        known, value = seen.best(scores, pairwise)
+        base = discriminant(anchor, scores, pairwise)
+        if known is None or anchor.loss + base >= value:
+            known, value = anchor, anchor.loss + base
+        if -result.energy > value:
+            known, value = self._new_plane(block, scores, pairwise, result), -result.energy
+            seen.add(known)
+        return Violation(known, value - base, scores)
+
+    def _new_plane(self, block: int, scores: NDArray[Any], pairwise: FloatArray, result: Result) -> Plane:
+        instance, labels = self.instances[block], result.labels
+        if instance.ignored is not None:
+            labels = np.where(instance.ignored, self.anchors[block].labels, labels)
+        plane = Plane(read_only(labels), cells(labels, self.n_labels), 0.0, instance.pairwise(labels))
+        # The loss is what the discriminant leaves of the value: cheaper than to evaluate it.
+        return replace(plane, loss=-result.energy - discriminant(plane, scores, pairwise))
+
+    def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
+        np.matmul(nodes.T, self.instances[block].problem.node_features, out=out)
+
+    def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
+        """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
+        features: NDArray[Any] = self.instances[block].problem.node_features
+        product = nodes.astype(features.dtype)
+        if len(features) > self.n_features:
+            return np.asarray(features @ (features.T @ product))
+        if block not in self._kernels:
+            self._kernels[block] = features @ features.T
+        return np.asarray(self._kernels[block] @ product)
+
+
+def discriminant(plane: Plane, scores: NDArray[Any], pairwise: FloatArray) -> float:
+    """F = <w, Psi(y)> of the plane's labeling, for scores [V, K] and weights of edge features [e]."""
+    unary = scores.take(plane.cells).sum(dtype=np.float64)
+    return float(unary + plane.pairwise @ pairwise)
