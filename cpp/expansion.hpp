@@ -140,14 +140,6 @@ class Expansion {
     }
   }
 
-  // The same for arcs that lead into v. Into a charging auxiliary node they come from all of its subset.
-  template <class Visit>
-  void for_arcs_into(int v, Visit&& visit) const {
-    if (v < n_ || !charges(v - n_)) return for_arcs(v, visit);
-    for (int slot = p_->subset_start[idx(v - n_)]; slot < p_->subset_start[idx(v - n_) + 1]; ++slot)
-      if (visit(2 * e_ + slot, p_->member[idx(slot)])) return;
-  }
-
   // --- pushing excess ------------------------------------------------------------------------------------------------
   // A rank is a lower bound of the number of arcs to a node that can take flow in. Nodes that were never raised in this
   // move have rank 0 if they can, else 1, so nothing far from the excess is ever touched. Stored ranks count on from
@@ -169,7 +161,6 @@ class Expansion {
     at_rank_.assign(idx(top_) + 1, 0);
     raised_.clear();
     active_.clear();
-    n_raises_ = 0;
   }
 
   void activate(int v) {
@@ -184,39 +175,7 @@ class Expansion {
       active_.pop_back();
       active_at_[idx(v)] = 0;
       if (rank(v) < top_) discharge(v);
-      if (n_raises_ > top_) measure_ranks();
     }
-  }
-
-  // Where excess has a long way to go, ranks that rise one by one cost more than measuring all distances from time to
-  // time.
-  void measure_ranks() {
-    n_raises_ = 0;
-    work_ += n_;
-    std::fill(at_rank_.begin(), at_rank_.end(), 0);
-    raised_.clear();
-    reached_.clear();
-    const int total = n_ + p_->n_subsets;
-    for (int v = 0; v < total; ++v) {
-      const bool takes_in = takes_part(v) && excess(v) < -r_.tolerance();
-      rank_[idx(v)] = takes_in ? base_ : base_ + top_;
-      if (takes_in) reached_.push_back(v);
-    }
-    for (std::size_t first = 0; first < reached_.size(); ++first) {
-      const int v = reached_[first], beyond = rank_[idx(v)] + 1;
-      for_arcs_into(v, [&](int code, int u) {
-        if (rank_[idx(u)] != base_ + top_ || !takes_part(u) || !open(code, u, v)) return false;
-        rank_[idx(u)] = beyond;
-        reached_.push_back(u);
-        return false;
-      });
-    }
-    for (int v = 0; v < total; ++v)
-      if (rank_[idx(v)] > base_) {
-        raised_.push_back(v);
-        ++at_rank_[idx(rank_[idx(v)] - base_)];
-      }
-    reached_.clear();
   }
 
   // Push excess one rank down; what cannot leave raises its node.
@@ -244,7 +203,6 @@ class Expansion {
 
   void raise(int v, int from, int to) {
     ++work_;
-    ++n_raises_;
     if (rank_[idx(v)] > base_)
       --at_rank_[idx(from)];
     else
@@ -291,7 +249,7 @@ class Expansion {
   int n_ = 0, e_ = 0;
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;
-  int alpha_ = 0, base_ = 0, top_ = 0, n_raises_ = 0;
+  int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha
   double* alpha_flow_ = nullptr;                    // flows of alpha
   std::vector<int> rank_, active_at_, reached_at_;  // of each node; when it was last active or reached, as `base_`

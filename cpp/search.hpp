@@ -62,7 +62,7 @@ class Search {
  private:
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
   static constexpr int kLeastSteps = 40;
-  static constexpr double kWorthwhile = 0.1;
+  static constexpr double kWorthwhile = 0.2;
 
   void load(const EnergyView& energy) {
     problem_.compile(energy);

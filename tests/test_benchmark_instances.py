@@ -42,3 +42,12 @@ def test_energy_and_bound_enclose_the_optimum(name: str) -> None:
 def test_recorded_lp_value_is_that_of_the_linear_program() -> None:
     instance = FAMILIES["planted-200-k21-w0.5"].instance(0)
     assert lp_bound(energy_of(instance)) == pytest.approx(RECORDS[instance.name]["lp"], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [1062, 1137, 1197, 1267])
+def test_strong_coupling_comes_to_an_end(seed: int) -> None:
+    # Pushing excess once went round in circles on these.
+    energy = energy_of(FAMILIES["random-200-k21-w0.4-c2"].instance(seed))
+    result = Expansion(bound=True).minimize(energy)
+    assert result.bound is not None
+    assert result.bound <= result.energy <= energy.evaluate(energy.unary.argmin(axis=1))

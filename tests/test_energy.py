@@ -255,3 +255,25 @@ def test_labelings_are_checked() -> None:
         Energy(UNARY).evaluate_many([[0, 0, 0], [0, 0, 7]])
     with pytest.raises(ValueError, match=r"labelings has shape \(3,\)"):
         Energy(UNARY).evaluate_many([0, 0, 0])
+
+
+def test_other_costs_on_the_same_graph_are_the_energy_built_anew() -> None:
+    rng = np.random.default_rng(5)
+    for instance in random_instances(seed=5, count=100):
+        old = instance.energy
+        unary, weights = rng.standard_normal(old.unary.shape), rng.random(old.n_edges)
+        new = old.with_costs(unary, weights, 2.5)
+        sets = (old.subset_starts, old.subset_nodes, old.subset_labels, old.subset_costs)
+        expected = Energy.from_arrays(unary, old.edges, weights, *sets, 2.5)
+        for labels in allowed_labelings(old, Constraints()):
+            assert new.evaluate(np.array(labels, dtype=int)) == expected.evaluate(np.array(labels, dtype=int))
+
+
+def test_other_costs_are_checked() -> None:
+    energy = Energy([[0, 1], [1, 0]], [[0, 1]], [1])
+    with pytest.raises(ValueError, match=r"weights\[0\] is -1"):
+        energy.with_costs([[0, 1], [1, 0]], [-1])
+    with pytest.raises(ValueError, match=r"unary has shape"):
+        energy.with_costs([[0, 1]], [1])
+    with pytest.raises(ValueError, match=r"unary\[1, 0\] is nan"):
+        energy.with_costs([[0.0, 1.0], [float("nan"), 0.0]], [1])

@@ -135,15 +135,13 @@ def min_cut(terminals: ArrayLike, edges: ArrayLike, capacities: ArrayLike) -> tu
     limits = _finite(capacities, "capacities", 2)
     if len(limits) != len(pairs):
         raise ValueError(f"capacities has {len(limits)} rows: expected {len(pairs)}, one for each edge")
-    if (limits < 0).any():
+    if limits.min(initial=0.0) < 0:
         e, side = np.argwhere(limits < 0)[0]
         raise ValueError(f"capacities[{e}, {side}] is {limits[e, side]}: capacities must be >= 0")
-    outside = (pairs < 0) | (pairs >= len(costs)) | (pairs[:, :1] == pairs[:, 1:])
-    if outside.any():
-        e = int(np.argmax(outside.any(axis=1)))
-        raise ValueError(
-            f"edges[{e}] is {pairs[e].tolist()}: expected two different nodes below {len(costs)}"
-        )
+    loops = pairs[:, 0] == pairs[:, 1]
+    if pairs.min(initial=0) < 0 or pairs.max(initial=-1) >= len(costs) or loops.any():
+        e = int(np.argmax(((pairs < 0) | (pairs >= len(costs))).any(axis=1) | loops))
+        raise ValueError(f"edges[{e}] is {pairs[e].tolist()}: expected two different nodes below {len(costs)}")
     value, on_source_side = _core.min_cut(costs, pairs, limits)
     return value, on_source_side.view(np.bool_)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ class Instance:
     loss: Energy
     cost: float
     ignored: BoolArray | None = None
+    graph: Energy = field(init=False)
+
+    def __post_init__(self) -> None:
+        # What stays the same in the energies of all weights: edges and subsets.
+        loss, edges = self.loss, concatenate(self.problem.edges, self.loss.edges)
+        subsets = (loss.subset_starts, loss.subset_nodes, loss.subset_labels, loss.subset_costs)
+        graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets)
+        object.__setattr__(self, "graph", graph)
 
     def pairwise(self, labels: NDArray[Any]) -> FloatArray:
         """Sum of the features of the uncut edges, [e]."""
@@ -51,17 +59,11 @@ class Instance:
 
     def energy(self, scores: NDArray[Any], pairwise: FloatArray) -> Energy:
         """Energy -F - K, whose minimum is the most violated labeling."""
-        loss = self.loss
         weights = self.problem.edge_features @ pairwise
-        return Energy.from_arrays(
-            read_only(loss.unary - scores),
-            concatenate(self.problem.edges, loss.edges),
-            concatenate(read_only(weights), loss.weights),
-            loss.subset_starts,
-            loss.subset_nodes,
-            loss.subset_labels,
-            loss.subset_costs,
-            loss.offset - float(weights.sum()),
+        return self.graph.with_costs(
+            read_only(self.loss.unary - scores),
+            concatenate(read_only(weights), self.loss.weights),
+            self.loss.offset - float(weights.sum()),
         )
 
 
