@@ -141,7 +141,8 @@ def min_cut(terminals: ArrayLike, edges: ArrayLike, capacities: ArrayLike) -> tu
     loops = pairs[:, 0] == pairs[:, 1]
     if pairs.min(initial=0) < 0 or pairs.max(initial=-1) >= len(costs) or loops.any():
         e = int(np.argmax(((pairs < 0) | (pairs >= len(costs))).any(axis=1) | loops))
-        raise ValueError(f"edges[{e}] is {pairs[e].tolist()}: expected two different nodes below {len(costs)}")
+        expected = f"expected two different nodes below {len(costs)}"
+        raise ValueError(f"edges[{e}] is {pairs[e].tolist()}: {expected}")
     value, on_source_side = _core.min_cut(costs, pairs, limits)
     return value, on_source_side.view(np.bool_)
 
