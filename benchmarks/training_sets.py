@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,6 +76,9 @@ class TrainingSet:
         with path.open("wb") as file:
             for number in range(self.n_instances):
                 self._features(number).tofile(file)
+            # What the system writes later would take its time from what is measured then.
+            file.flush()
+            os.fsync(file.fileno())
 
     def mapped(self, path: Path) -> list[Sample]:
         """Make all instances with node features that are mapped from such a file, of as many or more."""
