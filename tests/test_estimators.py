@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -320,6 +321,45 @@ def test_contradictions_end_with_a_warning() -> None:
     with pytest.warns(UnmetCoverWarning, match=r"annotations\[3\]"):
         model = MultiUtilitySSVM(C=5.0).fit(problems, annotations)
     assert np.isfinite(model.weights_).all()
+
+
+def test_boxes_that_exclude_each_other_end_with_a_warning() -> None:
+    """Two tight boxes of different labels around the same single node."""
+    problems, labelings = random_problems(17, 4)
+    first, second = (Box(label, rows=[[0]], columns=[[0]]) for label in (0, 1))
+    annotations: list[Annotation] = [*tags(labelings[:3]), Boxes([first, second], 3, tags=[2])]
+    with pytest.warns(UnmetCoverWarning, match=r"annotations\[3\]"):
+        model = MultiUtilitySSVM(C=5.0).fit(problems, annotations)
+    assert np.isfinite(model.weights_).all()
+
+
+def test_boxes_without_tags_leave_the_rest_open() -> None:
+    problems, labelings = random_problems(18, 4)
+    boxes = Boxes([Box(0, rows=[[0, 1]], columns=[[0], [1]])], 3)
+    model = MultiUtilitySSVM(C=5.0).fit(problems, [*fulls(labelings[:3]), boxes])
+    assert model.imputed_[3] is not None
+    assert (model.imputed_[3][[0, 1]] == 0).all()
+    assert (model.imputed_[3][2:] != 0).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tags([], 3), "tags are empty"),
+        (lambda: Boxes([], 3), "no tags, boxes or seeds"),
+        (lambda: Box(0, rows=[], columns=[]), "rows"),
+        (lambda: Seeds([Seed.in_grid(k, (0,), regions=np.arange(4)) for k in (0, 1)], 3), "seed"),
+        (
+            lambda: Joint([2], [Box(0, [[1]], [[1]])], [Seed.in_grid(0, (0,), regions=np.arange(4))], 3),
+            "seed",
+        ),
+    ],
+)
+def test_annotations_that_nothing_can_agree_with_are_refused(
+    make: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,9 @@ def test_line_search_is_exact(seed: int) -> None:
     assert value(found) >= max(-best, value(0), value(1)) - 1e-9
 
 
-def test_each_step_is_the_best_after_those_before() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_of_a_batch_raise_the_dual_and_end_where_no_single_one_helps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     directions = rng.standard_normal((3, 6))
     slopes, edges, pairwise = 4 * rng.standard_normal(3), rng.standard_normal((3, 2)), rng.standard_normal(2)
 
@@ -43,11 +44,13 @@ def test_each_step_is_the_best_after_those_before() -> None:
         active = np.maximum(pairwise + steps @ edges, 0)
         return float(slopes @ steps - ((steps @ directions) ** 2).sum() / 2 - active @ active / 2)
 
-    found = ascend(slopes, directions @ directions.T, pairwise, edges)
+    values = [value(np.zeros(3))]
+    values += [value(ascend(slopes, directions @ directions.T, pairwise, edges, n)) for n in (1, 3, 200)]
+    assert values == pytest.approx(sorted(values))
+    found = ascend(slopes, directions @ directions.T, pairwise, edges, 200)
     for b in range(3):
-        steps = np.where(np.arange(3) <= b, found, 0.0)
-        tried = [value(np.where(np.arange(3) == b, t, steps)) for t in np.linspace(0, 1, 101)]
-        assert value(steps) >= max(tried) - 1e-9
+        tried = [value(np.where(np.arange(3) == b, t, found)) for t in np.linspace(0, 1, 101)]
+        assert value(found) >= max(tried) - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(10))

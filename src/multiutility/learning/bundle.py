@@ -52,14 +52,13 @@ class Bundle:
 
     def matrix(self, block: int, coefficients: FloatArray) -> FloatArray:
         """Return the combination of the slots' matrices, [V, K]."""
-        rest = self.rest[block]
-        slots = np.flatnonzero(coefficients[REST + 1 :]) + REST + 1
-        amounts = self.risk.costs[block] * coefficients[slots]
-        places = np.concatenate((self.cells[block][slots], self.anchors[block].cells[np.newaxis]))
-        sums = np.bincount(
-            places.ravel(), np.repeat(np.append(-amounts, amounts.sum()), len(rest)), rest.size
-        )
-        return np.asarray(coefficients[REST] * rest + sums.reshape(rest.shape))
+        matrix: FloatArray = coefficients[REST] * self.rest[block]
+        flat, places = matrix.reshape(-1), self.cells[block]
+        amounts = self.risk.costs[block] * coefficients
+        for slot in np.flatnonzero(coefficients[REST + 1 :]).tolist():
+            flat[places[slot + REST + 1]] -= amounts[slot + REST + 1]
+        flat[self.anchors[block].cells] += amounts[REST + 1 :].sum()
+        return matrix
 
     def add(self, block: int, plane: Plane) -> None:
         """Give the plane a slot, with coefficient zero, unless it has one."""

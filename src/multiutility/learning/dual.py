@@ -56,7 +56,7 @@ class Dual:
 
     def step(
         self, blocks: Sequence[int], violations: Sequence[Violation], weights: FloatArray, n_steps: int
-    ) -> float:
+    ) -> FloatArray:
         """Raise the dual by the blocks, given violations at ``weights``; return the blocks' gaps before that.
 
         Each block takes in its most violated plane and improves its mixture. All of them then move, one after
@@ -65,26 +65,26 @@ class Dual:
         for n, found in zip(blocks, violations, strict=True):
             self.bundle.add(n, found.plane)
         inside = self.exchange(blocks, [found.scores for found in violations], weights, n_steps)
-        return float(self.risk.costs[list(blocks)] @ [found.hinge for found in violations]) - inside
+        return np.asarray(self.risk.costs[list(blocks)] * [found.hinge for found in violations] - inside)
 
     def exchange(
         self, blocks: Sequence[int], scores: Sequence[NDArray[Any]], weights: FloatArray, n_steps: int
-    ) -> float:
+    ) -> FloatArray:
         """Raise the dual by the planes that the blocks have, given scores at ``weights``.
 
-        Returns the sum of their hinges before that, as the mixtures of planes see them.
+        Returns their hinges before that, as the mixtures of planes see them, [B].
         """
         pairs = zip(blocks, scores, strict=True)
         gradients = np.array([self.gradients(n, found, weights) for n, found in pairs])
         present = self.bundle.coefficients[list(blocks)]
         self.move(blocks, self.bundle.improve(blocks, gradients, n_steps) - present)
-        return float(np.vdot(present, gradients))
+        return np.asarray((present * gradients).sum(axis=1))
 
     def move(self, blocks: Sequence[int], changes: FloatArray) -> None:
         """Change the coefficients of the blocks by parts in [0, 1] of ``changes`` [B, n_slots].
 
-        The parts are chosen one after another, each by an exact line search at the current weights: the dual
-        never falls. All that they need of the features is one product for each block.
+        The parts are chosen one after another, each by an exact line search at the current weights, and then
+        once more: the dual never falls. All that they need of the features is one product for each block.
         """
         batch, bundle = list(blocks), self.bundle
         lifted = self._lifted(blocks, changes)
@@ -145,18 +145,48 @@ def projected(weights: FloatArray, n_pairwise: int) -> FloatArray:
     return nearest
 
 
-def ascend(slopes: FloatArray, gram: FloatArray, pairwise: FloatArray, directions: FloatArray) -> FloatArray:
-    """Steps in [0, 1] along B directions, by exact line searches one after another.
+def ascend(
+    slopes: FloatArray, gram: FloatArray, pairwise: FloatArray, directions: FloatArray, n_rounds: int = 3
+) -> FloatArray:
+    """Steps in [0, 1] along B directions, by exact line searches one after another, some rounds of them.
 
     ``slopes`` [B] and ``gram`` [B, B] are those of the weights that have no sign; the weights that must not
     be negative start at ``pairwise`` [e], before projection, and have ``directions`` [B, e].
     """
+    active = pairwise > 0
+    inside = directions[:, active]
+    steps = ascend_parabola(slopes - inside @ pairwise[active], gram + inside @ inside.T, n_rounds)
+    # Most often no weight changes sign on the way, so that the function is a parabola.
+    if np.array_equal(pairwise + steps @ directions > 0, active):
+        return steps
     steps, slopes, pairwise = np.zeros(len(slopes)), slopes.astype(np.float64), pairwise.copy()
-    for b in range(len(steps)):
-        steps[b] = line_search(slopes[b], gram[b, b], pairwise, directions[b])
-        slopes -= steps[b] * gram[b]
-        pairwise += steps[b] * directions[b]
+    for _ in range(n_rounds):
+        for b, old in enumerate(steps.tolist()):
+            pairwise -= old * directions[b]
+            steps[b] = line_search(slopes[b] + old * gram[b, b], gram[b, b], pairwise, directions[b])
+            slopes -= (steps[b] - old) * gram[b]
+            pairwise += steps[b] * directions[b]
     return steps
+
+
+def ascend_parabola(slopes: FloatArray, gram: FloatArray, n_rounds: int) -> FloatArray:
+    """Maximize ``slopes . t - t gram t / 2`` over t in [0, 1]^B, one coordinate after another.
+
+    >>> ascend_parabola(np.array([1.0, 3.0]), np.eye(2), n_rounds=1)
+    array([1., 1.])
+    """
+    # Lists: on a few numbers, they are faster than arrays.
+    slope, rows = slopes.tolist(), gram.tolist()
+    steps = [0.0] * len(slope)
+    for _ in range(n_rounds):
+        for b, row in enumerate(rows):
+            rise = slope[b] + steps[b] * row[b]
+            best = min(max(rise / row[b], 0.0), 1.0) if row[b] > 0 else float(rise > 0)
+            change = best - steps[b]
+            if change:
+                steps[b] = best
+                slope = [value - change * product for value, product in zip(slope, row, strict=True)]
+    return np.array(steps)
 
 
 def line_search(slope: float, curvature: float, pairwise: FloatArray, direction: FloatArray) -> float:
@@ -167,14 +197,6 @@ def line_search(slope: float, curvature: float, pairwise: FloatArray, direction:
     >>> line_search(1.0, 2.0, np.array([-1.0]), np.array([4.0]))
     0.2777777777777778
     """
-    active = pairwise > 0
-    fixed = direction[active]
-    # Most often no element changes sign on the way, so that the function is a parabola.
-    slope_now, curvature_now = slope - float(pairwise[active] @ fixed), curvature + float(fixed @ fixed)
-    if curvature_now > 0:
-        step = min(max(slope_now / curvature_now, 0.0), 1.0)
-        if np.array_equal(pairwise + step * direction > 0, active):
-            return step
     moving = direction != 0
     breaks = -pairwise[moving] / direction[moving]
     knots = np.concatenate(([0.0], np.sort(breaks[(breaks > 0) & (breaks < 1)]), [1.0]))

@@ -109,7 +109,7 @@ class Run:
         for batch in self.batches(order.tolist()):
             weights = self.dual.weights
             found = self.dual.risk.oracle(batch, weights)
-            gap += self.dual.step(batch, found, weights, self.settings.exchanges)
+            gap += float(self.dual.step(batch, found, weights, self.settings.exchanges).sum())
         self._n_sweeps += 1
         self.average += 2 / (self._n_sweeps + 1) * (self.dual.sum - self.average)
         dual = self.dual.objective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -76,13 +76,19 @@ class Seen:
         self._cells: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
         self._losses: FloatArray = np.zeros(0)
         self._pairwise: FloatArray = np.zeros((0, 0))
+        self._oldest = 0
 
     def add(self, plane: Plane) -> None:
         """Remember the plane, and forget the oldest if there are too many."""
-        self._planes = [*self._planes, plane][-self._capacity :]
-        self._cells = np.array([known.cells for known in self._planes])
-        self._losses = np.array([known.loss for known in self._planes])
-        self._pairwise = np.array([known.pairwise for known in self._planes])
+        if len(self._planes) < self._capacity:
+            self._planes.append(plane)
+            self._cells = np.array([known.cells for known in self._planes])
+            self._losses = np.array([known.loss for known in self._planes])
+            self._pairwise = np.array([known.pairwise for known in self._planes])
+            return
+        place, self._oldest = self._oldest, (self._oldest + 1) % self._capacity
+        self._planes[place], self._cells[place] = plane, plane.cells
+        self._losses[place], self._pairwise[place] = plane.loss, plane.pairwise
 
     def best(self, scores: NDArray[Any], pairwise: FloatArray) -> tuple[Plane | None, float]:
         """Return the plane of the largest ``loss + F``, with its value; None if there is none."""
@@ -148,7 +154,7 @@ class LabelingRisk:
     def scores(self, blocks: Sequence[int], weights: FloatArray) -> list[NDArray[Any]]:
         """Return the scores of the nodes' labels, [V, K], of each of the blocks."""
         unary = weights[: self.n_labels * self.n_features].astype(self.dtype)
-        columns = np.ascontiguousarray(unary.reshape(self.n_labels, self.n_features).T)
+        columns = unary.reshape(self.n_labels, self.n_features).T
         return [self.instances[n].scores(columns) for n in blocks]
 
     def oracle(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
@@ -162,7 +168,7 @@ class LabelingRisk:
     def _violation(self, block: int, scores: NDArray[Any], pairwise: FloatArray, result: Result) -> Violation:
         anchor, seen = self.anchors[block], self._seen[block]
         known, value = seen.best(scores, pairwise)
-        base = discriminant(anchor, scores, pairwise)
+        base = discriminant(anchor.cells, anchor.pairwise, scores, pairwise)
         if known is None or anchor.loss + base >= value:
             known, value = anchor, anchor.loss + base
         if -result.energy > value:
@@ -174,9 +180,10 @@ class LabelingRisk:
         instance, labels = self.instances[block], result.labels
         if instance.ignored is not None:
             labels = np.where(instance.ignored, self.anchors[block].labels, labels)
-        plane = Plane(read_only(labels), cells(labels, self.n_labels), 0.0, instance.pairwise(labels))
+        places, edges = cells(labels, self.n_labels), instance.pairwise(labels)
         # The loss is what the discriminant leaves of the value: cheaper than to evaluate it.
-        return replace(plane, loss=-result.energy - discriminant(plane, scores, pairwise))
+        loss = -result.energy - discriminant(places, edges, scores, pairwise)
+        return Plane(read_only(labels), places, loss, edges)
 
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
@@ -193,7 +200,11 @@ class LabelingRisk:
         return np.asarray(self._kernels[block] @ product)
 
 
-def discriminant(plane: Plane, scores: NDArray[Any], pairwise: FloatArray) -> float:
-    """F = <w, Psi(y)> of the plane's labeling, for scores [V, K] and weights of edge features [e]."""
-    unary = scores.take(plane.cells).sum(dtype=np.float64)
-    return float(unary + plane.pairwise @ pairwise)
+def discriminant(
+    places: NDArray[np.int64], edges: FloatArray, scores: NDArray[Any], pairwise: FloatArray
+) -> float:
+    """F = <w, Psi(y)> of a labeling, for scores [V, K] and weights of edge features [e].
+
+    ``places`` [V] are the labels' cells, ``edges`` [e] the sum of the features of the uncut edges.
+    """
+    return float(scores.take(places).sum(dtype=np.float64) + edges @ pairwise)
