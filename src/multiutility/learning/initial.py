@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
@@ -29,31 +31,79 @@ def soft_labels(example: Example) -> FloatArray:
     return np.asarray(start[:, np.newaxis] == np.arange(example.annotation.n_labels), dtype=np.float64)
 
 
-def soft_weights(examples: Sequence[Example], shrinkage: float = 0.1, n_iterations: int = 30) -> FloatArray:
-    """Flat weights [K D + e] of a ridge regression to class-balanced soft labels, by conjugate gradients.
+def soft_weights(
+    examples: Sequence[Example],
+    shrinkage: Sequence[float] = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
+    n_iterations: int = 15,
+) -> FloatArray:
+    """Flat weights [K D + e] of a logistic regression to soft labels, which it sharpens in some rounds.
 
-    With soft labels Y [V, K], node sizes s and m_k = sum_i s_i Y_ik, all labels weigh the same:
-    ``(X^T T X + lambda) W = X^T (s Y / m)`` with ``T_ii = s_i sum_k Y_ik / m_k``. Pairwise weights are zero.
-    ``shrinkage`` is lambda as part of the mean eigenvalue of ``X^T T X``.
+    With soft labels Y [V, K], node sizes s and ``m_k = sum_i s_i Y_ik``, node i counts for label k by
+    ``s_i Y_ik / sqrt(m_k)``. The root tells labels apart that come together: say that every picture of a cow
+    has grass, that one picture of grass in ten has a cow, and that no places are known. If all nodes count
+    the same, the nodes of cows are as much of one label as of the other; if all labels count the same, those
+    of grass are. With the root, each kind of node is more of its own label.
+
+    After each round the soft labels are those that the regression gives, squared, among those that each node
+    may have. Features are scaled to norm 1, whatever the sizes of the nodes have done to them, and
+    ``shrinkage`` is the weight of the ridge in each round. Pairwise weights are zero.
     """
-    sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
-    targets = [size * soft_labels(one) for one, size in zip(examples, sizes, strict=True)]
-    mass = np.sum([target.sum(axis=0) for target in targets], axis=0)
-    targets = [np.divide(t, mass, out=np.zeros_like(t), where=mass > 0) for t in targets]
-    features: list[NDArray[Any]] = [one.problem.node_features for one in examples]
-    totals = [target.sum(axis=1, keepdims=True) for target in targets]
-    trace = sum(float(np.vdot(t * x, x)) for t, x in zip(totals, features, strict=True))
-    ridge = shrinkage * trace / features[0].shape[1]
+    regression = Regression(examples)
+    labels = [soft_labels(one) for one in examples]
+    weights: FloatArray = np.zeros(regression.shape)
+    for ridge in shrinkage:
+        weights = regression.fit(labels, weights, ridge, n_iterations)
+        labels = regression.sharpened(labels, weights)
+    return np.concatenate((weights.ravel(), np.zeros(examples[0].problem.edge_features.shape[1])))
 
-    def normal(weights: FloatArray) -> FloatArray:
-        product: FloatArray = ridge * weights
-        for x, t in zip(features, totals, strict=True):
-            product += (t * (x @ weights.astype(x.dtype).T)).astype(x.dtype).T @ x
-        return product
 
-    right = np.sum([t.astype(x.dtype).T @ x for t, x in zip(targets, features, strict=True)], axis=0)
-    unary = conjugate_gradients(normal, np.asarray(right, dtype=np.float64), n_iterations)
-    return np.concatenate((unary.ravel(), np.zeros(examples[0].problem.edge_features.shape[1])))
+class Regression:
+    """Logistic regression of soft labels on features of norm 1, by quasi-Newton steps over all examples."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
+        self.features: list[NDArray[Any]] = [one.problem.node_features for one in examples]
+        self.scales = [inverse_norms(x) for x in self.features]
+        self.shape = examples[0].annotation.n_labels, self.features[0].shape[1]
+
+    def scores(self, example: int, weights: FloatArray) -> FloatArray:
+        """Scores [V, K] of the labels of an example's nodes, for weights [K, D]."""
+        x = self.features[example]
+        return np.asarray(self.scales[example] * (x @ weights.T.astype(x.dtype)), dtype=np.float64)
+
+    def fit(
+        self, labels: Sequence[FloatArray], start: FloatArray, ridge: float, n_iterations: int
+    ) -> FloatArray:
+        """Return weights [K, D] of a few steps from ``start``, for soft labels [V, K] of each example."""
+        masses = [size * one for size, one in zip(self.sizes, labels, strict=True)]
+        totals = np.sum([mass.sum(axis=0) for mass in masses], axis=0)
+        scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
+        targets = [mass * scale / float(totals @ scale) for mass in masses]
+
+        def value(flat: FloatArray) -> tuple[float, FloatArray]:
+            weights = flat.reshape(self.shape)
+            loss, gradient = ridge * float(flat @ flat) / 2, ridge * weights
+            for n, target in enumerate(targets):
+                logs = log_softmax(self.scores(n, weights), axis=1)
+                loss -= float(np.vdot(target, logs))
+                residual = self.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
+                gradient += residual.T.astype(self.features[n].dtype) @ self.features[n]
+            return loss, gradient.ravel()
+
+        options = {"maxiter": n_iterations}
+        found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x).reshape(self.shape)
+
+    def sharpened(self, labels: Sequence[FloatArray], weights: FloatArray) -> list[FloatArray]:
+        """Return the soft labels that the weights give among those that have been possible, squared."""
+        doubled = (np.where(old > 0, 2 * self.scores(n, weights), -np.inf) for n, old in enumerate(labels))
+        return [np.asarray(softmax(scores, axis=1)) for scores in doubled]
+
+
+def inverse_norms(features: NDArray[Any]) -> FloatArray:
+    """Return 1 / norm of each row, [V, 1]; 0 for rows of zeros."""
+    norms = np.sqrt(np.einsum("vd,vd->v", features, features, dtype=np.float64))[:, np.newaxis]
+    return np.asarray(np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0))
 
 
 def smoothed(examples: Sequence[Example], weights: FloatArray) -> FloatArray:
@@ -79,28 +129,3 @@ def preference(example: Example, scores: NDArray[Any]) -> FloatArray:
     ordered = np.sort(known, axis=1)
     margins = ordered[:, -1] - ordered[:, -2] if known.shape[1] > 1 else np.zeros(len(known))
     return np.where(np.isfinite(margins), margins, 0.0)
-
-
-def conjugate_gradients(
-    product: Callable[[FloatArray], FloatArray], right: FloatArray, n_iterations: int
-) -> FloatArray:
-    """Rows x [K, D] with ``product(x) = right``, each by its own conjugate gradients.
-
-    >>> matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> conjugate_gradients(lambda rows: rows @ matrix, np.array([[3.0, 4.0], [2.0, 1.0]]), 2).round(6)
-    array([[1., 1.],
-           [1., 0.]])
-    """
-    solution, residual = np.zeros_like(right), right.copy()
-    direction, norm = residual.copy(), (residual**2).sum(axis=1, keepdims=True)
-    enough = 1e-12 * norm
-    for _ in range(n_iterations):
-        image = product(direction)
-        curvature = (direction * image).sum(axis=1, keepdims=True)
-        step = np.divide(norm, curvature, out=np.zeros_like(norm), where=norm > enough)
-        solution += step * direction
-        residual -= step * image
-        previous, norm = norm, (residual**2).sum(axis=1, keepdims=True)
-        ratio = np.divide(norm, previous, out=np.zeros_like(norm), where=previous > enough)
-        direction = residual + ratio * direction
-    return solution
