@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(wildcard cpp/*) CMakeLists.txt pyproject.toml
 
-.PHONY: install lint test test-cpp test-python bench-inference bench-learning clean
+.PHONY: install demo lint test test-cpp test-python bench-inference bench-learning clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -18,6 +18,10 @@ $(VENV)/installed: $(BIN)/python $(CORE)
 	touch $@
 
 install: $(VENV)/installed
+
+# The main job on the embedded dataset: demo/report.html shows what came out.
+demo: install
+	$(BIN)/multiutility demo --out demo
 
 lint: install
 	$(BIN)/ruff check .

@@ -1,0 +1,49 @@
+"""The command line: parses arguments and prints; all work is done elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from multiutility.cli import data, example, learning, use
+
+EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
+
+A dataset is a folder with [b]images/[/b], [b]classes.csv[/b], and any of [b]tags.csv[/b], [b]boxes.csv[/b],
+[b]seeds.csv[/b], [b]masks/[/b] and [b]splits/[/b].
+
+[b]Examples[/b]
+
+multiutility demo --out demo
+
+multiutility validate DIR
+
+multiutility train DIR --split train --out model.safetensors
+
+multiutility predict model.safetensors photo.jpg --out results --overlay
+
+multiutility evaluate model.safetensors DIR --split validation
+"""
+
+app = typer.Typer(
+    help=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(example.demo, data.validate, data.summary, data.convert, data.weaken),
+    *(learning.prepare, learning.tune, learning.train, use.predict, use.evaluate),
+)
+
+for command in COMMANDS:
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    app()

@@ -1,0 +1,5 @@
+"""``python -m multiutility.cli``."""
+
+from multiutility.cli import main
+
+main()

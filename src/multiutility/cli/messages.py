@@ -1,0 +1,110 @@
+"""What the command line tells people and programs: results to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Return the command with bad input told in one line and exit code 2, and Ctrl-C with 130."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with told_warnings():
+                command(*args, **kwargs)
+        except KeyboardInterrupt:
+            tell("Interrupted. What is finished is kept: the same command goes on from there.", "yellow")
+            raise typer.Exit(INTERRUPTED) from None
+        except (ValueError, OSError) as error:
+            tell(f"Error: {error}", "red")
+            raise typer.Exit(BAD_INPUT) from error
+
+    return run
+
+
+def tell(text: str, style: str | None = None) -> None:
+    """Print a line for people; brackets in it are no markup, as paths may have some."""
+    Console(stderr=True, highlight=False).print(text, style=style, markup=False, soft_wrap=True)
+
+
+def show(result: Any) -> None:
+    """Print a result for people: text, or a table."""
+    Console(highlight=False).print(result, soft_wrap=True)
+
+
+def show_json(result: Any) -> None:
+    """Print a result for programs."""
+    typer.echo(json.dumps(result, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Print warnings of the package in one line each, once; leave out those of others."""
+
+    def tell_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        del category
+        tell(f"Note: {message}", "yellow")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", module=r"multiutility\.|__main__")
+        warnings.showwarning = tell_warning
+        yield
+
+
+def followed(items: Iterable[T], total: int, note: Callable[[int, int], None]) -> Iterator[T]:
+    """Yield the items, and tell how many have been taken."""
+    for done, item in enumerate(items, start=1):
+        yield item
+        note(done, total)
+
+
+class Stages:
+    """Bars for the stages of the work, with the time that is left; only where there is a terminal."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show that so much of the stage is done."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._progress.add_task(stage.capitalize(), total=total)
+        self._progress.update(self._tasks[stage], completed=done, total=total)
+
+
+@contextmanager
+def stages() -> Iterator[Stages]:
+    """Bars that vanish when the work is done."""
+    from rich import progress as bars  # noqa: PLC0415 -- help needs no bars, and should be there at once
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.percentage:>3.0f}%"),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left:"),
+        bars.TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        yield Stages(progress)

@@ -1,0 +1,113 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+LEARNING = "Learning"
+FEATURES = "Features"
+
+
+class Features(StrEnum):
+    """Names of presets."""
+
+    deep = "deep"
+    context = "context"
+    paper = "paper"
+    scene = "scene"
+
+
+class ClassWeight(StrEnum):
+    """How classes weigh in the losses."""
+
+    none = "none"
+    balanced = "balanced"
+
+
+class Metric(StrEnum):
+    """What tuning looks for."""
+
+    accuracy = "accuracy"
+    mean_recall = "mean_recall"
+    mean_iou = "mean_iou"
+
+
+DatasetArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="DIR", help="Dataset folder.")]
+ModelArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="File that [b]train[/b] wrote.")
+]
+SplitOption: TypeAlias = Annotated[
+    str | None, typer.Option("--split", metavar="NAME", help="Only the images of splits/NAME.txt.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+JobsOption: TypeAlias = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, help="Cores to use; 0 for all. Results do not depend on it.")
+]
+RandomStateOption: TypeAlias = Annotated[
+    int, typer.Option("--random-state", metavar="N", help="The same number gives the same result.")
+]
+
+FeaturesOption: TypeAlias = Annotated[
+    Features,
+    typer.Option(
+        "--features",
+        help="deep: of a network; context: best without one; paper, scene: as published.",
+        rich_help_panel=FEATURES,
+    ),
+]
+SuperpixelsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--superpixels",
+        min=1,
+        help="About how many superpixels an image has; by default, as the features have it.",
+        rich_help_panel=FEATURES,
+    ),
+]
+StoreOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FOLDER",
+        help="Where computed features are kept, to be used again. By default, the user's cache folder "
+        "(see MULTIUTILITY_CACHE). It may be deleted at any time.",
+        rich_help_panel=FEATURES,
+    ),
+]
+
+COption: TypeAlias = Annotated[
+    float, typer.Option("--C", help="Weight of errors on training images.", rich_help_panel=LEARNING)
+]
+AlphaOption: TypeAlias = Annotated[
+    float,
+    typer.Option("--alpha", help="Weight of weakly annotated images among them.", rich_help_panel=LEARNING),
+]
+BetaOption: TypeAlias = Annotated[
+    float,
+    typer.Option("--beta", help="Weight of boxes and seeds in the losses.", rich_help_panel=LEARNING),
+]
+ClassWeightOption: TypeAlias = Annotated[
+    ClassWeight,
+    typer.Option(
+        "--class-weight",
+        help="balanced: rare classes weigh as much as common ones.",
+        rich_help_panel=LEARNING,
+    ),
+]
+
+
+def n_jobs(jobs: int) -> int:
+    """Return the number of cores that 0 stands for."""
+    return jobs or os.cpu_count() or 1
+
+
+def default_store() -> Path:
+    """Return the folder in the user's cache that keeps features."""
+    from multiutility.vision.cache import cache_folder  # noqa: PLC0415
+
+    return cache_folder() / "features"

@@ -1,0 +1,73 @@
+"""Tables that commands print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from multiutility.cli.messages import show
+
+if TYPE_CHECKING:
+    from multiutility.datasets.summary import Summary
+
+
+def show_summary(summary: Summary) -> None:
+    """Print what a dataset holds."""
+    mix = ", ".join(f"{count} with {kinds}" for kinds, count in summary.mix.items())
+    show(f"[b]{summary.n_images} images[/]: {mix}")
+    if summary.sizes:
+        sizes = ", ".join(f"{name} {width} x {height}" for name, (height, width) in summary.sizes.items())
+        show(f"Sizes: {sizes}")
+    splits = [f"{name} {count}" for name, count in summary.splits.items() if count]
+    if splits:
+        show(f"Splits: {', '.join(splits)}")
+    table = plain_table("class", "kind")
+    for column in ("pixels", "share", "masks", "tags", "boxes", "seeds"):
+        table.add_column(column, justify="right")
+    total = sum(one.pixels for one in summary.classes)
+    for one in summary.classes:
+        share = f"{one.pixels / total:.1%}" if total else ""
+        counts = (f"{one.pixels:,}", share, *map(str, (one.masks, one.tags, one.boxes, one.seeds)))
+        table.add_row(escape(one.name), one.kind + (", rare" if one.rare else ""), *counts)
+    table.add_row("[i]unlabeled[/]", "", f"{summary.void:,}")
+    show(table)
+
+
+def show_scores(scores: Mapping[str, Any]) -> None:
+    """Print an evaluation."""
+    table = plain_table("class")
+    for column in ("recall", "IoU", "pixels"):
+        table.add_column(column, justify="right")
+    for name, one in scores["classes"].items():
+        table.add_row(escape(name), percent(one["recall"]), percent(one["iou"]), f"{one['pixels']:,}")
+    show(table)
+    means = (("accuracy", "accuracy"), ("mean recall", "mean_recall"), ("mean IoU", "mean_iou"))
+    line = "   ".join(f"[b]{name} {percent(scores[key])}[/]" for name, key in means)
+    show(f"{line}   on {scores['n_images']} images")
+
+
+def show_tuning(tuning: Mapping[str, Any]) -> None:
+    """Print settings with their scores, best first."""
+    table = plain_table()
+    for column in ("C", "alpha", "beta", tuning["metric"]):
+        table.add_column(column, justify="right")
+    for one in tuning["settings"]:
+        table.add_row(*(f"{one[name]:g}" for name in ("C", "alpha", "beta")), percent(one["score"]))
+    show(table)
+
+
+def plain_table(*columns: str) -> Table:
+    """Return a table without lines around it."""
+    return Table(*columns, box=None, pad_edge=False, header_style="dim")
+
+
+def percent(value: float | None) -> str:
+    """Return a share as text.
+
+    >>> percent(0.12345), percent(None)
+    ('12.3 %', '-')
+    """
+    return "-" if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,56 @@
+"""Datasets as folders that a person can make with a spreadsheet, and the formats of others."""
+
+from multiutility.datasets.class_table import write_classes
+from multiutility.datasets.classes import Classes, Kind, LabelClass
+from multiutility.datasets.errors import DatasetError, Finding
+from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.datasets.images import (
+    image_size,
+    read_image,
+    read_instances,
+    read_mask,
+    write_image,
+    write_instances,
+    write_mask,
+)
+from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.datasets.summary import Summary, summarize
+from multiutility.datasets.validate import validate
+from multiutility.datasets.writing import (
+    NewSample,
+    write_boxes,
+    write_dataset,
+    write_seeds,
+    write_split,
+    write_tags,
+)
+
+__all__ = [
+    "Classes",
+    "DatasetError",
+    "DatasetFolder",
+    "Finding",
+    "Kind",
+    "LabelClass",
+    "NewSample",
+    "PixelAnnotation",
+    "PixelBox",
+    "PixelSeed",
+    "Sample",
+    "Summary",
+    "image_size",
+    "read_image",
+    "read_instances",
+    "read_mask",
+    "summarize",
+    "validate",
+    "write_boxes",
+    "write_classes",
+    "write_dataset",
+    "write_image",
+    "write_instances",
+    "write_mask",
+    "write_seeds",
+    "write_split",
+    "write_tags",
+]

@@ -1,0 +1,85 @@
+"""The table of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from multiutility.datasets.classes import (
+    KINDS,
+    MAX_CLASSES,
+    Classes,
+    Kind,
+    LabelClass,
+    color_text,
+    parse_color,
+    standard_color,
+)
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.placement import Problem
+from multiutility.datasets.tables import read_table, write_table
+
+T = TypeVar("T")
+
+COLUMNS = ("name", "color", "kind", "rare")
+# What may be written, and what it means.
+KIND: dict[str, Kind] = {"": "stuff", **{kind: kind for kind in KINDS}}
+RARE = {"": False, "0": False, "1": True}
+
+
+def read_classes(path: Path) -> tuple[Classes | None, list[DatasetError]]:
+    """Classes, and all that is wrong with their table; fields but the name may be empty or missing.
+
+    What is wrong is replaced, so that the labels of the others are known; None if there is no class.
+    """
+    problems: list[DatasetError] = []
+    classes: dict[str, LabelClass] = {}
+    for row, fields in read_table(path, COLUMNS[:1], COLUMNS[1:], problems):
+        wrong: list[Problem] = []
+        one = parse_class(fields, row, classes, wrong)
+        classes[one.name] = one
+        problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
+    if len(classes) > MAX_CLASSES:
+        what = f"{len(classes)} classes: masks have room for {MAX_CLASSES}"
+        return None, [*problems, DatasetError(path, None, what, "join or remove some")]
+    if not classes and not problems:
+        problems.append(DatasetError(path, None, "there are no classes", "write one row for each class"))
+    return (Classes(classes.values()) if classes else None), problems
+
+
+def parse_class(fields: Sequence[str], row: int, taken: Collection[str], wrong: list[Problem]) -> LabelClass:
+    """Class of a row; what is wrong with it is added to a list."""
+    name, color, kind, rare = fields
+    if not name or not name.isprintable():
+        wrong.append((f"bad name {name!r}", "write a name of printable characters"))
+    if name in taken:
+        wrong.append((f"class {name!r} is there twice", "rename or remove one of them"))
+    return LabelClass(
+        f"class of row {row}" if wrong else name,
+        read_color(color, wrong) or standard_color(len(taken) + 1),
+        choose(KIND, kind, "stuff", (f"bad kind {kind!r}", f"write one of {', '.join(KINDS)}"), wrong),
+        choose(RARE, rare, False, (f"bad value {rare!r} of rare", "write 0 or 1"), wrong),
+    )
+
+
+def read_color(text: str, wrong: list[Problem]) -> tuple[int, int, int] | None:
+    """Color of a text, or None without one."""
+    try:
+        return parse_color(text) if text else None
+    except ValueError as error:
+        wrong.append((str(error), "write #rrggbb, such as #ff8000 for orange"))
+        return None
+
+
+def choose(values: Mapping[str, T], text: str, default: T, problem: Problem, wrong: list[Problem]) -> T:
+    """Value of a text, or the default if it has none."""
+    if text not in values:
+        wrong.append(problem)
+    return values.get(text, default)
+
+
+def write_classes(path: Path, classes: Classes) -> None:
+    """Write the table of classes, at once."""
+    rows = [(one.name, color_text(one.color), one.kind, str(int(one.rare))) for one in classes]
+    write_table(path, COLUMNS, rows)

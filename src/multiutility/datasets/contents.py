@@ -1,0 +1,238 @@
+"""What is in a dataset folder, by its tables and file names; images and masks are not opened."""
+
+from __future__ import annotations
+
+import math
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from multiutility.datasets.class_table import read_classes
+from multiutility.datasets.classes import Classes, suggest
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.images import FORMATS
+from multiutility.datasets.pixels import PixelBox, PixelSeed
+from multiutility.datasets.placement import Problem, shape_problem
+from multiutility.datasets.tables import read_lines, read_table
+
+T = TypeVar("T")
+# An annotation, and the row that it is in; and those of all images.
+Entry: TypeAlias = tuple[int, T]
+Entries: TypeAlias = dict[str, list[Entry[T]]]
+
+CLASSES, TAGS, BOXES, SEEDS = "classes.csv", "tags.csv", "boxes.csv", "seeds.csv"
+IMAGES, MASKS, INSTANCES, SPLITS = "images", "masks", "instances", "splits"
+TAG_COLUMNS = ("image", "label")
+BOX_COLUMNS = ("image", "label", "left", "top", "right", "bottom")
+SEED_COLUMNS = ("image", "label", "x", "y")
+
+# A name is compared with all others to find the nearest: help for a few slips, not for a wrong column.
+MAX_SUGGESTIONS = 20
+# Made by programs that show folders.
+JUNK = frozenset({"thumbs.db", "desktop.ini"})
+
+
+@dataclass
+class Contents:
+    """All that tables and file names tell, by image, with what must be mended before it can be used.
+
+    ``strays`` are files that are not used, which does no harm.
+    """
+
+    classes: Classes | None
+    images: dict[str, Path]
+    masks: dict[str, Path]
+    instances: dict[str, Path]
+    splits: dict[str, Path]
+    tags: Entries[int] = field(default_factory=dict)
+    boxes: Entries[PixelBox] = field(default_factory=dict)
+    seeds: Entries[PixelSeed] = field(default_factory=dict)
+    problems: list[DatasetError] = field(default_factory=list)
+    strays: list[DatasetError] = field(default_factory=list)
+
+
+def read_contents(folder: Path) -> Contents:
+    """Read a dataset folder; raises nothing, but collects all problems."""
+    if not folder.is_dir():
+        missing = DatasetError(folder, None, "there is no such folder", "correct the path")
+        return Contents(None, {}, {}, {}, {}, problems=[missing])
+    classes, problems = read_classes(folder / CLASSES)
+    strays: list[DatasetError] = []
+    images = list_files(folder / IMAGES, tuple(FORMATS), problems, strays)
+    masks = list_files(folder / MASKS, (".png",), problems, strays)
+    instances = list_files(folder / INSTANCES, (".png",), problems, strays)
+    splits = list_files(folder / SPLITS, (".txt",), problems, strays)
+    if not images:
+        problems.append(DatasetError(folder / IMAGES, None, "there are no images", "put images there"))
+    for name, path in (*masks.items(), *instances.items()):
+        if name not in images:
+            strays.append(DatasetError(path, None, "there is no image of this name", "rename or remove it"))
+    names, labels = ImageNames(images), Labels(classes)
+    tags = read_entries(folder / TAGS, TAG_COLUMNS, parse_tag, names, labels, problems)
+    boxes = read_entries(folder / BOXES, BOX_COLUMNS, parse_box, names, labels, problems)
+    seeds = read_entries(folder / SEEDS, SEED_COLUMNS, parse_seed, names, labels, problems)
+    return Contents(classes, images, masks, instances, splits, tags, boxes, seeds, problems, strays)
+
+
+def list_files(
+    folder: Path, suffixes: Sequence[str], problems: list[DatasetError], strays: list[DatasetError]
+) -> dict[str, Path]:
+    """Files of a folder by name, without extension; sorted."""
+    files: dict[str, Path] = {}
+    for path in visible(folder):
+        name = unicodedata.normalize("NFC", path.stem)
+        if not name.isprintable():
+            problems.append(DatasetError(path, None, "has unprintable characters in its name", "rename it"))
+        elif path.suffix.lower() not in suffixes:
+            fix = f"only files that end in {', '.join(suffixes)} are, directly in {folder.name}"
+            strays.append(DatasetError(path, None, "is not used", fix))
+        elif name in files:
+            what = f"has the same name as {files[name].name}"
+            problems.append(DatasetError(path, None, what, "rename or remove one of them"))
+        else:
+            files[name] = path
+    return dict(sorted(files.items()))
+
+
+def visible(folder: Path) -> list[Path]:
+    """What is in a folder, if there is one, but for hidden files; sorted."""
+    names = os.listdir(folder) if folder.is_dir() else []
+    return [folder / name for name in sorted(names) if not name.startswith(".") and name.lower() not in JUNK]
+
+
+class Suggestions:
+    """What to write instead of unknown names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._fixes: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        """Return the nearest names, for the first few that are asked for."""
+        if name not in self._fixes and len(self._fixes) < MAX_SUGGESTIONS:
+            self._fixes[name] = suggest(name, self._names)
+        return self._fixes.get(name, "correct the name")
+
+
+class ImageNames:
+    """Finds images by names, with or without extension; paths are never made of what somebody wrote."""
+
+    def __init__(self, images: Iterable[str]) -> None:
+        self._names = frozenset(images)
+        self._suggest = Suggestions(sorted(self._names))
+
+    def find(self, text: str, wrong: list[Problem]) -> str:
+        """Return the name of the image that is meant; if there is none, add a problem."""
+        if text in self._names:
+            return text
+        name = unicodedata.normalize("NFC", text)
+        stem, extension = os.path.splitext(name)
+        if name not in self._names and extension.lower() in FORMATS:
+            name = stem
+        if name not in self._names:
+            wrong.append(self.problem(name))
+        return name
+
+    def problem(self, name: str) -> Problem:
+        """Return what to say about a name that is not known."""
+        if not name:
+            return "no image is named", "write the name of an image"
+        if "/" in name or "\\" in name:
+            return f"{name!r} is a path", f"write the name of a file in {IMAGES}, without folders"
+        return f"unknown image {name!r}", self._suggest(name)
+
+
+class Labels:
+    """Finds labels by names; knows nothing, and finds nothing wrong, without classes."""
+
+    def __init__(self, classes: Classes | None) -> None:
+        names = () if classes is None else classes.names
+        self._labels = {name: label for label, name in enumerate(names)}
+        self._suggest = Suggestions(names)
+
+    def find(self, name: str, wrong: list[Problem]) -> int:
+        """Return the label; if there is none, add a problem."""
+        if self._labels and name not in self._labels:
+            wrong.append((f"unknown label {name!r}", self._suggest(name)))
+        return self._labels.get(name, 0)
+
+
+def read_entries(
+    path: Path,
+    columns: Sequence[str],
+    parse: Callable[[int, Sequence[str], list[Problem]], T],
+    names: ImageNames,
+    labels: Labels,
+    problems: list[DatasetError],
+) -> Entries[T]:
+    """Annotations of a table, by image, unless there is no such table; all that is wrong adds to problems."""
+    if not os.path.lexists(path):
+        return {}
+    entries: Entries[T] = {}
+    for row, (image, label, *values) in read_table(path, columns, (), problems):
+        wrong: list[Problem] = []
+        name = names.find(image, wrong)
+        entry = parse(labels.find(label, wrong), values, wrong)
+        problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
+        if not wrong:
+            entries.setdefault(name, []).append((row, entry))
+    return entries
+
+
+def parse_tag(label: int, _values: Sequence[str], _wrong: list[Problem]) -> int:
+    """Tag of a row."""
+    return label
+
+
+def parse_box(label: int, values: Sequence[str], wrong: list[Problem]) -> PixelBox:
+    """Box of a row."""
+    n_wrong = len(wrong)
+    box = PixelBox(
+        label, *(number(text, name, wrong) for text, name in zip(values, BOX_COLUMNS[2:], strict=True))
+    )
+    problem = shape_problem(box) if len(wrong) == n_wrong else None
+    wrong += [problem] if problem else []
+    return box
+
+
+def parse_seed(label: int, values: Sequence[str], wrong: list[Problem]) -> PixelSeed:
+    """Seed of a row."""
+    x, y = (number(text, name, wrong) for text, name in zip(values, SEED_COLUMNS[2:], strict=True))
+    if not (x.is_integer() and y.is_integer()):
+        wrong.append((f"x {x:g}, y {y:g} is not a pixel", "write whole numbers, counted from 0"))
+    return PixelSeed(label, int(x), int(y))
+
+
+def number(text: str, column: str, wrong: list[Problem]) -> float:
+    """Finite number of a field; 0 and a problem if it is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isfinite(value) and "_" not in text:
+        return value
+    fix = "write digits, and a point before decimals"
+    wrong.append((f"{column} is {text!r}: not a number", fix))
+    return 0.0
+
+
+def read_split(path: Path, names: ImageNames) -> tuple[list[str], list[DatasetError]]:
+    """Images of a split, in its order, and all that is wrong with it."""
+    try:
+        lines = read_lines(path)
+    except DatasetError as error:
+        return [], [error]
+    found: dict[str, int] = {}
+    problems = []
+    for row, line in lines:
+        wrong: list[Problem] = []
+        name = names.find(line, wrong)
+        if name in found:
+            wrong.append((f"{name!r} is there twice, also in row {found[name]}", "remove one of them"))
+        problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
+        if not wrong:
+            found[name] = row
+    return list(found), problems

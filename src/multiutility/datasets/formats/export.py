@@ -1,0 +1,117 @@
+"""What the writers of all formats share: where files go, and what must be right before."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.arrays import BoolArray
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import visible
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.images import image_size
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.datasets.tables import write_text
+from multiutility.datasets.writing import NewSample, check_name, check_sample, write_sample_image, write_split
+
+
+@contextmanager
+def filling(out: str | Path) -> Iterator[Path]:
+    """Folder to write into: what is in it appears in the folder ``out`` when the block ends, or never."""
+    out = Path(out)
+    if out.is_file() or visible(out):
+        raise DatasetError(out, None, "there is something already", "choose a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    # In the folder itself, so that it is on the same disk.
+    temporary = out / f".{secrets.token_hex(8)}.tmp"
+    temporary.mkdir()
+    try:
+        yield temporary
+        for part in sorted(temporary.iterdir()):
+            os.replace(part, out / part.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A sample whose image is in its place, under the name ``file``."""
+
+    name: str
+    file: str
+    height: int
+    width: int
+    annotation: PixelAnnotation
+
+
+def place_samples(folder: Path, classes: Classes, samples: Iterable[NewSample]) -> Iterator[Placed]:
+    """Check samples and put their images into a folder, one by one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: dict[str, None] = {}
+    for sample in samples:
+        check_name(folder, sample.name, taken)
+        check_sample(folder, sample, classes)
+        taken[sample.name] = None
+        write_sample_image(folder, sample)
+        image = sample.image
+        ending = ".png" if isinstance(image, np.ndarray) else image.resolve().suffix.lower()
+        file = f"{sample.name}{ending}"
+        height, width = image_size(folder / file)
+        yield Placed(sample.name, file, height, width, sample.annotation)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The area of an object, of a class of stuff, or of objects that are not told apart (a crowd)."""
+
+    label: int
+    area: BoolArray
+    crowd: bool = False
+    is_object: bool = False
+
+
+def segments(annotation: PixelAnnotation, classes: Classes) -> Iterator[Segment]:
+    """Areas of a mask, label by label: stuff whole, and things object by object if there is a map of them."""
+    mask = annotation.mask
+    if mask is None:
+        return
+    instances: NDArray[np.integer] = np.zeros(mask.shape, dtype=np.int32)
+    if annotation.instances is not None:
+        instances = annotation.instances
+    for value in np.unique(mask[mask > 0]).tolist():
+        area, label = mask == value, value - 1
+        if classes[label].kind == "stuff":
+            yield Segment(label, area)
+            continue
+        for number in np.unique(instances[area]).tolist():
+            yield Segment(label, area & (instances == number), crowd=not number, is_object=bool(number))
+
+
+def check_loss(out: str | Path, sample: Placed, *, lossy: bool) -> None:
+    """Raise if a format that has masks only would lose other annotations, unless that is allowed."""
+    annotation = sample.annotation
+    if not lossy and (annotation.tags or annotation.boxes or annotation.seeds):
+        what = f"{sample.name} has tags, boxes or seeds, which this format cannot keep"
+        raise DatasetError(out, None, what, "choose another format, or let them be lost (lossy)")
+
+
+def write_splits(folder: Path, splits: Mapping[str, Sequence[str]]) -> None:
+    """Write a list of images for each split."""
+    for name, members in splits.items():
+        check_name(folder, name, {})
+        folder.mkdir(exist_ok=True)
+        write_split(folder / f"{name}.txt", members)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file, at once."""
+    write_text(path, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")

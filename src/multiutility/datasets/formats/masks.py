@@ -1,0 +1,178 @@
+"""Plain folders of images and masks, by indices or by colors.
+
+Masks are named as their images, with one of some endings before the extension: ``1.jpg`` has ``1.png`` or
+``1_mask.png``. Classes are in ``classes.csv`` (as in the dataset folder) or ``classes.txt`` (one name a
+line).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from multiutility.datasets.class_table import read_classes, write_classes
+from multiutility.datasets.classes import MAX_CLASSES, Classes, Color, LabelClass, color_text
+from multiutility.datasets.contents import CLASSES, IMAGES, MASKS, SPLITS
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats.colors import code_color, color_codes, read_color_mask
+from multiutility.datasets.formats.export import check_loss, filling, place_samples, write_splits
+from multiutility.datasets.formats.imported import Imported, Samples, name_classes
+from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
+from multiutility.datasets.images import (
+    FORMATS,
+    MASK_FORMATS,
+    image_size,
+    opened,
+    read_image,
+    read_mask,
+    save,
+    write_mask,
+)
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.datasets.tables import read_lines
+from multiutility.datasets.writing import NewSample
+
+IMAGE_FOLDERS = (IMAGES, "image", "imgs", "JPEGImages")
+MASK_FOLDERS = (MASKS, "mask", "labels", "annotations", "SegmentationClass")
+ENDINGS = ("", "_mask", "_GT", "_gt", "_L", "_label", "_labels", "_seg")
+NAMES = "classes.txt"
+BLACK: Color = (0, 0, 0)
+
+# Reads a mask of a file.
+Reader: TypeAlias = Callable[[Path], NDArray[np.uint8]]
+
+
+def read_masks(
+    source: str | Path, *, images: str | Path | None = None, masks: str | Path | None = None, void: int = 0
+) -> Imported:
+    """Read a folder with images and masks, each in a folder in it, or wherever it is named.
+
+    Masks have indices, with ``void`` for unlabeled pixels: the classes are the other indices in their
+    order, from 0. Or masks have colors: those of ``classes.csv``, with black for void unless a class has
+    it. Without a list of classes, all indices or colors that occur make one each. Splits are lists in
+    ``splits``.
+    """
+    folder = need_folder(source, "image and mask")
+    paths = by_stem(image_files(pick_folder(folder, images, IMAGE_FOLDERS)).values())
+    place = pick_folder(folder, masks, MASK_FOLDERS)
+    there = by_stem(
+        path for path in image_files(place).values() if FORMATS[path.suffix.lower()] in MASK_FORMATS
+    )
+    found = {name: there[name + end] for name in paths for end in reversed(ENDINGS) if name + end in there}
+    if not found:
+        raise DatasetError(place, None, "there is no mask of any image", "name masks as their images")
+    files = list(found.values())
+    if has_colors(files[0]):
+        classes, read_one = prepare_colors(files, given_classes(folder))
+    else:
+        classes, read_one = prepare_indices(files, given_classes(folder), void)
+    names = sorted(paths)
+
+    def read(k: int) -> NewSample:
+        image, path = paths[names[k]], found.get(names[k])
+        if path is None:
+            return NewSample(names[k], image)
+        mask = read_one(path)
+        need_size(path, mask, image_size(image))
+        return NewSample(names[k], image, PixelAnnotation(mask))
+
+    splits = read_splits(sorted((folder / SPLITS).glob("*.txt")), paths)
+    return Imported(classes, Samples(names, read), splits)
+
+
+def pick_folder(folder: Path, name: str | Path | None, usual: Sequence[str]) -> Path:
+    """Return the folder of this name, or the first of the usual ones that exists."""
+    names = [str(name)] if name else usual
+    found = next((folder / one for one in names if (folder / one).is_dir()), None)
+    if found is None:
+        raise DatasetError(folder, None, f"there is no folder {' or '.join(names)}", "rename yours to one")
+    return found
+
+
+def has_colors(path: Path) -> bool:
+    """Whether a mask has colors instead of indices."""
+    with opened(path, MASK_FORMATS) as image:
+        return image.mode in {"RGB", "RGBA"}
+
+
+def given_classes(folder: Path) -> Classes | None:
+    """Classes of a list, if there is one."""
+    if (folder / CLASSES).is_file():
+        classes, problems = read_classes(folder / CLASSES)
+        if problems:
+            raise problems[0]
+        return classes
+    if (folder / NAMES).is_file():
+        return name_classes(folder / NAMES, (line for _, line in read_lines(folder / NAMES)), ())
+    return None
+
+
+def prepare_indices(files: Sequence[Path], given: Classes | None, void: int) -> tuple[Classes, Reader]:
+    """Classes, and how masks with indices are read."""
+    if given is None:
+        highest = max(int(indices[indices != void].max(initial=0)) for indices in map(read_mask, files))
+        given = name_classes(files[0].parent, (f"class {k}" for k in range(highest + 1) if k != void), ())
+    classes = given
+    values = np.full(256, len(classes) + 1)
+    values[[k for k in range(256) if k != void][: len(classes)]] = np.arange(1, len(classes) + 1)
+    values[void] = 0
+
+    def read(path: Path) -> NDArray[np.uint8]:
+        indices = read_mask(path)
+        mask = values[indices]
+        if mask.max() > len(classes):
+            what = f"has the index {indices[mask > len(classes)].min()}: there are {len(classes)} classes"
+            fix = f"and {void} for void; add classes to {NAMES}, or if 255 is void, read them as 'masks-255'"
+            raise DatasetError(path, None, what, fix)
+        return mask.astype(np.uint8)
+
+    return classes, read
+
+
+def prepare_colors(files: Sequence[Path], given: Classes | None) -> tuple[Classes, Reader]:
+    """Classes, and how masks with colors are read."""
+    if given is None:
+        codes = sorted(
+            {int(code) for file in files for code in np.unique(color_codes(read_image(file)))} - {0}
+        )
+        if not 1 <= len(codes) <= MAX_CLASSES:
+            what = f"masks have {len(codes)} colors: expected 1 to {MAX_CLASSES}, and black"
+            raise DatasetError(files[0].parent, None, what, f"write {CLASSES} with name,color")
+        given = Classes(LabelClass(color_text(code_color(code)), code_color(code)) for code in codes)
+    classes = given
+    values = {BLACK: 0} | {one.color: label + 1 for label, one in enumerate(classes)}
+    return classes, lambda path: read_color_mask(path, values)
+
+
+def write_masks(
+    out: str | Path,
+    classes: Classes,
+    samples: Iterable[NewSample],
+    splits: Mapping[str, Sequence[str]] | None = None,
+    *,
+    colors: bool = False,
+    lossy: bool = False,
+) -> None:
+    """Write ``images``, ``masks``, ``classes.csv`` and ``splits``: masks with indices, or with ``colors``.
+
+    Other annotations than masks are an error unless ``lossy``.
+    """
+    if colors and len({BLACK, *(one.color for one in classes)}) <= len(classes):
+        fix = "in classes.csv, give each class a color of its own, not #000000"
+        raise DatasetError(out, None, "classes have the same color, or that of void", fix)
+    with filling(out) as folder:
+        (folder / MASKS).mkdir()
+        for sample in place_samples(folder / IMAGES, classes, samples):
+            annotation, path = sample.annotation, folder / MASKS / f"{sample.name}.png"
+            check_loss(out, sample, lossy=lossy)
+            if annotation.mask is not None and colors:
+                save(path, Image.fromarray(classes.palette[annotation.mask]), "PNG")
+            elif annotation.mask is not None:
+                write_mask(path, annotation.mask, classes.palette)
+        write_splits(folder / SPLITS, splits or {})
+        write_classes(folder / CLASSES, classes)

@@ -1,0 +1,91 @@
+"""The Stanford background dataset as it was published (iccv09Data).
+
+``labels/NAME.regions.txt`` has a class for each pixel, negative if unknown; ``labels/NAME.layers.txt`` has
+a number for each region, which tells foreground objects apart; ``horizons.txt`` has name, width, height and
+horizon of all images.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.datasets.classes import Classes, Kind, LabelClass, standard_color
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats.imported import Imported, Samples
+from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size
+from multiutility.datasets.images import image_size
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.datasets.tables import read_lines, read_text
+from multiutility.datasets.writing import NewSample
+
+NAMES = ("sky", "tree", "road", "grass", "water", "building", "mountain", "foreground")
+KIND: dict[str, Kind] = {"foreground": "thing"}
+CLASSES = Classes(
+    LabelClass(name, standard_color(k), KIND.get(name, "stuff")) for k, name in enumerate(NAMES, start=1)
+)
+
+
+def read_stanford(source: str | Path) -> Imported:
+    """Read the folder with ``images``, ``labels`` and ``horizons.txt``; there are no splits."""
+    folder = need_folder(source, "Stanford background")
+    images = by_stem(image_files(folder / "images").values())
+    if not images:
+        raise DatasetError(folder / "images", None, "there are no images", "give the folder iccv09Data")
+    check_horizons(folder / "horizons.txt", images)
+    names = sorted(images)
+
+    def read(k: int) -> NewSample:
+        path = images[names[k]]
+        annotation = read_annotation(folder / "labels", names[k], image_size(path))
+        return NewSample(names[k], path, annotation)
+
+    return Imported(CLASSES, Samples(names, read))
+
+
+def check_horizons(path: Path, images: dict[str, Path]) -> None:
+    """Raise if the list tells of other sizes; horizons are not used."""
+    for row, line in read_lines(path) if path.is_file() else ():
+        fields = line.split()
+        if len(fields) != 4 or not all(field.isdecimal() for field in fields[1:3]):
+            raise DatasetError(path, row, f"bad line {line!r}", "write name, width, height, horizon")
+        name, width, height = fields[0], int(fields[1]), int(fields[2])
+        if name in images and image_size(images[name]) != (height, width):
+            what = f"tells that {name} has width {width} and height {height}; it has not"
+            raise DatasetError(path, row, what, "give the images as they were published")
+
+
+def read_annotation(folder: Path, name: str, size: tuple[int, int]) -> PixelAnnotation:
+    """Mask of an image, and a map of its foreground objects."""
+    regions = folder / f"{name}.regions.txt"
+    if not regions.is_file():
+        return PixelAnnotation()
+    labels = read_matrix(regions, size)
+    if labels.max() >= len(CLASSES):
+        what = f"has the class {labels.max()}"
+        raise DatasetError(regions, None, what, f"classes are 0..{len(CLASSES) - 1}, negative if unknown")
+    mask = (np.maximum(labels, -1) + 1).astype(np.uint8)
+    layers = folder / f"{name}.layers.txt"
+    if not layers.is_file():
+        return PixelAnnotation(mask)
+    objects = np.where(labels == CLASSES.label("foreground"), read_matrix(layers, size), -1)
+    found, place = np.unique(objects, return_inverse=True)
+    numbers = np.cumsum(found >= 0) * (found >= 0)
+    instances = numbers[place].reshape(objects.shape).astype(np.int32)
+    return PixelAnnotation(mask, instances=instances if instances.any() else None)
+
+
+def read_matrix(path: Path, size: tuple[int, int]) -> NDArray[np.int64]:
+    """Matrix of whole numbers, of the size of the image."""
+    lines = read_text(path).splitlines()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of empty files
+            matrix = np.loadtxt(lines, dtype=np.int64, ndmin=2, comments=None)
+    except (ValueError, UserWarning) as error:
+        raise DatasetError(path, None, f"is not a matrix of whole numbers: {error}", "get it anew") from None
+    need_size(path, matrix, size)
+    return matrix

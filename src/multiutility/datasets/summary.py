@@ -1,0 +1,112 @@
+"""What a dataset holds, in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.datasets.classes import Kind
+from multiutility.datasets.folder import DatasetFolder, Sample
+
+# The order in which kinds of annotation are named.
+ANNOTATIONS = ("mask", "tags", "boxes", "seeds")
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """How often a class is annotated: pixels and images of masks, boxes, seeds and tags."""
+
+    name: str
+    kind: Kind
+    rare: bool
+    pixels: int
+    masks: int
+    tags: int
+    boxes: int
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a dataset holds.
+
+    ``mix`` counts images by their kinds of annotation, as in ``"tags + boxes"`` or ``"none"``; ``void``
+    counts pixels of masks without label; ``sizes`` are height and width of the smallest, median and largest.
+    """
+
+    n_images: int
+    mix: dict[str, int]
+    classes: tuple[ClassSummary, ...]
+    void: int
+    sizes: dict[str, tuple[int, int]]
+    splits: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, of types that JSON has."""
+        data = asdict(self)
+        return {
+            **data,
+            "classes": list(data["classes"]),
+            "sizes": {k: list(v) for k, v in self.sizes.items()},
+        }
+
+
+def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | None = None) -> Summary:
+    """Count what is annotated in a dataset or a part of it; reads masks, and the heads of images.
+
+    ``progress`` is called with the number of images that are done, and of all.
+    """
+    pixels = np.zeros(len(dataset.classes) + 1, dtype=np.int64)
+    masks, tags, boxes, seeds, mix = (
+        Counter[int](),
+        Counter[int](),
+        Counter[int](),
+        Counter[int](),
+        Counter[str](),
+    )
+    sizes = []
+    for done, sample in enumerate(dataset, start=1):
+        histogram = index_counts(sample)
+        pixels[: len(histogram)] += histogram
+        masks.update(np.flatnonzero(histogram[1:]).tolist())
+        tags.update(sample.tags)
+        boxes.update(box.label for _, box in sample.box_rows)
+        seeds.update(seed.label for _, seed in sample.seed_rows)
+        mix[mixture(sample)] += 1
+        sizes.append(sample.size())
+        if progress is not None:
+            progress(done, len(dataset))
+    classes = tuple(
+        ClassSummary(one.name, one.kind, one.rare, int(pixels[k + 1]), masks[k], tags[k], boxes[k], seeds[k])
+        for k, one in enumerate(dataset.classes)
+    )
+    splits = {name: len(dataset.split(name)) for name in dataset.splits}
+    return Summary(len(dataset), dict(mix.most_common()), classes, int(pixels[0]), size_range(sizes), splits)
+
+
+def index_counts(sample: Sample) -> NDArray[np.int64]:
+    """Pixels of each index of the mask of a sample; empty without one."""
+    mask = sample.mask()
+    return np.zeros(0, dtype=np.int64) if mask is None else np.bincount(mask.ravel())
+
+
+def mixture(sample: Sample) -> str:
+    """Kinds of annotation of a sample, as text."""
+    return " + ".join(kind for kind in ANNOTATIONS if kind in sample.kinds) or "none"
+
+
+def size_range(sizes: Sequence[tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Smallest, median and largest size, by number of pixels.
+
+    >>> size_range([(1, 9), (2, 2), (1, 7)])
+    {'smallest': (2, 2), 'median': (1, 7), 'largest': (1, 9)}
+    """
+    if not sizes:
+        return {}
+    by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
+    return {"smallest": by_area[0], "median": by_area[len(sizes) // 2], "largest": by_area[-1]}

@@ -1,0 +1,120 @@
+"""Tables and lists in text files, written by people and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.files import replacing
+
+# Number of a line, from 1, and its fields.
+Row: TypeAlias = tuple[int, tuple[str, ...]]
+
+# About four million boxes, which take 2 GB of memory; more than that is a mistake, or meant to fill it.
+MAX_BYTES = 128 * 2**20
+
+
+def read_text(path: Path) -> str:
+    """Text of a file in UTF-8, with or without a byte order mark."""
+    try:
+        if not path.is_file():  # A pipe would wait forever.
+            raise DatasetError(path, None, "there is no such file", "make it, or correct the name")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DatasetError(path, None, f"cannot be read: {error.strerror}", "allow reading it") from error
+    if len(data) > MAX_BYTES:
+        raise DatasetError(path, None, f"has more than {MAX_BYTES // 2**20} MB", "split the dataset")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(path, row, "is not text in UTF-8", "save the file as 'CSV UTF-8'") from None
+
+
+def read_lines(path: Path) -> list[tuple[int, str]]:
+    """Lines that are not blank, and their numbers, without spaces at their ends."""
+    lines = enumerate(map(str.strip, re.split("\r\n|\r|\n", read_text(path))), start=1)
+    return [(number, line) for number, line in lines if line]
+
+
+def read_table(
+    path: Path, columns: Sequence[str], optional: Sequence[str], problems: list[DatasetError]
+) -> Iterator[Row]:
+    """Rows of a CSV file with the fields of these columns, in this order; adds what is wrong to the problems.
+
+    Columns are found by name; others are ignored, and optional ones that are missing are empty.
+    """
+    try:
+        text = read_text(path)
+    except DatasetError as error:
+        problems.append(error)
+        return
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip().lower() for name in next(reader, [])]
+        wrong = header_problems(path, header, columns, optional)
+        problems += wrong
+        if not wrong:
+            places = [header.index(name) if name in header else None for name in (*columns, *optional)]
+            lines = ((reader.line_num, fields) for fields in reader)
+            yield from pick(path, lines, len(header), places, problems)
+    except csv.Error as error:
+        problems.append(DatasetError(path, reader.line_num, f"bad CSV: {error}", "check quotes from here on"))
+
+
+def pick(
+    path: Path,
+    lines: Iterable[tuple[int, list[str]]],
+    width: int,
+    places: Sequence[int | None],
+    problems: list[DatasetError],
+) -> Iterator[Row]:
+    """Rows that are not blank, with the fields at these places."""
+    for number, fields in lines:
+        if len(fields) == width:
+            picked = tuple("" if place is None else fields[place].strip() for place in places)
+            if any(picked):
+                yield number, picked
+        elif any(map(str.strip, fields)):
+            what = f"has {len(fields)} fields: the header has {width}"
+            fix = "put fields that contain commas into double quotes"
+            problems.append(DatasetError(path, number, what, fix))
+
+
+def header_problems(
+    path: Path, header: Sequence[str], columns: Sequence[str], optional: Sequence[str]
+) -> list[DatasetError]:
+    """Return what is wrong with the first row."""
+    wanted = ",".join((*columns, *optional))
+    fix = f"make the first row {wanted}"
+    missing = [name for name in columns if name not in header]
+    twice = [name for name in (*columns, *optional) if header.count(name) > 1]
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        return [DatasetError(path, 1, "columns are not separated by commas", "save the file with commas")]
+    problems = []
+    if missing:
+        problems.append(DatasetError(path, 1, f"no column {', '.join(missing)}", fix))
+    if twice:
+        problems.append(DatasetError(path, 1, f"two columns {', '.join(twice)}", fix))
+    return problems
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file, at once."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, at once."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))

@@ -1,0 +1,230 @@
+"""Dataset folders and their tables, written whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.datasets.class_table import write_classes
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import (
+    BOX_COLUMNS,
+    BOXES,
+    CLASSES,
+    IMAGES,
+    INSTANCES,
+    MASKS,
+    SEED_COLUMNS,
+    SEEDS,
+    SPLITS,
+    TAG_COLUMNS,
+    TAGS,
+)
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.images import FORMATS, image_size, write_image, write_instances, write_mask
+from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
+from multiutility.datasets.tables import write_table, write_text
+
+# Of a name in UTF-8; file systems allow 255, with the extension.
+MAX_NAME_BYTES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class NewSample:
+    """An image to write, from a file (kept as it is) or as uint8 [H, W, 3], with its annotation."""
+
+    name: str
+    image: Path | NDArray[np.uint8]
+    annotation: PixelAnnotation = field(default_factory=PixelAnnotation)
+
+
+def write_dataset(
+    path: str | Path,
+    classes: Classes,
+    samples: Iterable[NewSample],
+    splits: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a dataset folder; if anything goes wrong, nothing is left behind.
+
+    Image files are hard-linked where that is possible, and copied otherwise. Other files in the folder are
+    kept, but it must not hold a dataset. Raises ``DatasetError`` for samples that could not be read again.
+    """
+    path = Path(path)
+    parts = (IMAGES, MASKS, INSTANCES, SPLITS, TAGS, BOXES, SEEDS, CLASSES)
+    if any(os.path.lexists(path / part) for part in parts):
+        raise DatasetError(path, None, "there is a dataset already", "choose another folder, or remove it")
+    existed = path.exists()
+    path.mkdir(parents=True, exist_ok=True)
+    # In the folder itself, so that it is on the same disk; hidden, so that leftovers do no harm.
+    temporary = path / f".{secrets.token_hex(8)}.tmp"
+    temporary.mkdir()
+    try:
+        write_parts(temporary, path, classes, samples, splits or {})
+        for part in parts:  # Classes come last: without them it is no dataset.
+            if (temporary / part).exists():
+                os.replace(temporary / part, path / part)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if not existed and not os.listdir(path):
+            path.rmdir()
+
+
+def write_parts(
+    folder: Path,
+    path: Path,
+    classes: Classes,
+    samples: Iterable[NewSample],
+    splits: Mapping[str, Sequence[str]],
+) -> None:
+    """Write all files into an empty folder; errors speak of the path."""
+    for part in (IMAGES, MASKS, INSTANCES, SPLITS):
+        (folder / part).mkdir()
+    tags: dict[str, tuple[int, ...]] = {}
+    boxes: dict[str, tuple[PixelBox, ...]] = {}
+    seeds: dict[str, tuple[PixelSeed, ...]] = {}
+    for given in samples:
+        sample = replace(given, name=unicodedata.normalize("NFC", given.name))
+        check_name(path / IMAGES, sample.name, tags)
+        check_sample(path / IMAGES, sample, classes)
+        write_pixels(folder, sample, classes)
+        tags[sample.name] = sample.annotation.tags
+        boxes[sample.name] = sample.annotation.boxes
+        seeds[sample.name] = sample.annotation.seeds
+    for name, given_members in splits.items():
+        members = [unicodedata.normalize("NFC", member) for member in given_members]
+        check_split(path / SPLITS, name, members, tags)
+        write_split(folder / SPLITS / f"{name}.txt", members)
+    if any(tags.values()):
+        write_tags(folder / TAGS, classes, tags)
+    if any(boxes.values()):
+        write_boxes(folder / BOXES, classes, boxes)
+    if any(seeds.values()):
+        write_seeds(folder / SEEDS, classes, seeds)
+    for part in (MASKS, INSTANCES, SPLITS):
+        if not os.listdir(folder / part):
+            (folder / part).rmdir()
+    write_classes(folder / CLASSES, classes)
+
+
+def write_pixels(folder: Path, sample: NewSample, classes: Classes) -> None:
+    """Write image, mask and map of objects of a sample."""
+    write_sample_image(folder / IMAGES, sample)
+    annotation = sample.annotation
+    if annotation.mask is not None:
+        write_mask(folder / MASKS / f"{sample.name}.png", annotation.mask, classes.palette)
+    if annotation.instances is not None:
+        write_instances(folder / INSTANCES / f"{sample.name}.png", annotation.instances)
+
+
+def write_sample_image(folder: Path, sample: NewSample) -> None:
+    """Link, copy or write the image of a sample."""
+    if isinstance(sample.image, np.ndarray):
+        write_image(folder / f"{sample.name}.png", sample.image)
+        return
+    source = sample.image.resolve()  # Links to symbolic links would be symbolic themselves.
+    target = folder / f"{sample.name}{source.suffix.lower()}"
+    try:
+        os.link(source, target)
+    except OSError:  # Another disk, or a file of another user.
+        shutil.copyfile(source, target)
+
+
+def write_tags(path: Path, classes: Classes, tags: Mapping[str, Sequence[int]]) -> None:
+    """Write the table of tags, given by image, at once."""
+    rows = ((name, classes[label].name) for name, labels in tags.items() for label in labels)
+    write_table(path, TAG_COLUMNS, rows)
+
+
+def write_boxes(path: Path, classes: Classes, boxes: Mapping[str, Sequence[PixelBox]]) -> None:
+    """Write the table of boxes, given by image, at once."""
+    rows = (
+        (name, classes[box.label].name, *map(number_text, (box.left, box.top, box.right, box.bottom)))
+        for name, group in boxes.items()
+        for box in group
+    )
+    write_table(path, BOX_COLUMNS, rows)
+
+
+def write_seeds(path: Path, classes: Classes, seeds: Mapping[str, Sequence[PixelSeed]]) -> None:
+    """Write the table of seeds, given by image, at once."""
+    rows = (
+        (name, classes[seed.label].name, str(seed.x), str(seed.y))
+        for name, group in seeds.items()
+        for seed in group
+    )
+    write_table(path, SEED_COLUMNS, rows)
+
+
+def write_split(path: Path, names: Sequence[str]) -> None:
+    """Write the list of images of a split, at once."""
+    write_text(path, "".join(f"{name}\n" for name in names))
+
+
+def number_text(value: float) -> str:
+    """Shortest text that reads as the same number.
+
+    >>> number_text(12.0), number_text(0.1)
+    ('12', '0.1')
+    """
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def check_name(folder: Path, name: str, taken: Mapping[str, object]) -> None:
+    """Raise unless a file of this name would be in the folder, seen, and new."""
+    if not name.isprintable() or name != name.strip() or name[:1] in {"", "."} or {"/", "\\"} & set(name):
+        fix = "use printable characters but / and \\, no dot in front, and no spaces at the ends"
+        raise DatasetError(folder, None, f"bad name {name!r}", fix)
+    if len(name.encode()) > MAX_NAME_BYTES:
+        raise DatasetError(folder, None, f"long name {name!r}", f"use at most {MAX_NAME_BYTES} bytes")
+    if name in taken:
+        raise DatasetError(folder, None, f"two images named {name!r}", "rename one of them")
+
+
+def check_split(folder: Path, name: str, members: Sequence[str], names: Mapping[str, object]) -> None:
+    """Raise unless the split can be read again."""
+    check_name(folder, name, {})
+    for member in members:
+        if member not in names:
+            raise DatasetError(folder / f"{name}.txt", None, f"unknown image {member!r}", "write it, too")
+    if len(set(members)) < len(members):
+        raise DatasetError(folder / f"{name}.txt", None, "an image is there twice", "remove one of them")
+
+
+def check_sample(folder: Path, sample: NewSample, classes: Classes) -> None:
+    """Raise unless the sample can be read again."""
+    if isinstance(sample.image, np.ndarray):
+        file, size = folder / sample.name, sample.image.shape[:2]
+    else:
+        file, size = sample.image, image_size(sample.image)
+        if file.suffix.lower() not in FORMATS:
+            raise DatasetError(file, None, "is not named as an image", f"use one of {', '.join(FORMATS)}")
+    problem = annotation_problem(sample.annotation, size[0], size[1], len(classes))
+    if problem:
+        raise DatasetError(file, None, *problem)
+
+
+def annotation_problem(
+    annotation: PixelAnnotation, height: int, width: int, n_classes: int
+) -> Problem | None:
+    """Return the first thing that is wrong with an annotation of an image."""
+    labels = [*annotation.tags, *(box.label for box in annotation.boxes)]
+    labels += [seed.label for seed in annotation.seeds]
+    unknown = [label for label in labels if not 0 <= label < n_classes]
+    if unknown:
+        return f"has label {unknown[0]}", f"labels must be in 0..{n_classes - 1}"
+    problems = [box_problem(box, height, width) for box in annotation.boxes]
+    problems += [seed_problem(seed, height, width) for seed in annotation.seeds]
+    if annotation.mask is not None:
+        problems += [size_problem(annotation.mask, height, width), mask_problem(annotation.mask, n_classes)]
+    if annotation.instances is not None:
+        problems.append(size_problem(annotation.instances, height, width))
+    return next(filter(None, problems), None)

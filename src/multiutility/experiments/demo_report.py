@@ -1,0 +1,314 @@
+"""The page that the demo writes: one file, with all pictures and charts in it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.files import replacing
+from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.experiments.charts import Line, dot_chart, line_chart
+from multiutility.experiments.markup import (
+    box,
+    duration,
+    figure,
+    joined,
+    legend,
+    page,
+    percent,
+    row,
+    section,
+    share_cell,
+    table,
+)
+from multiutility.vision.evaluation import Evaluation
+from multiutility.vision.render import draw_annotation, overlay
+
+MASKS, NAIVE, OURS = "masks only", "filled in", "all annotations"
+
+# What each method does, and its color in the page's style.
+ABOUT = {
+    MASKS: ("Learns from the images with masks, and leaves all others aside.", "m-masks"),
+    NAIVE: ("Fills boxes, shares the rest out among the tags, and fits a regression to that.", "m-naive"),
+    OURS: (
+        "Multi-utility learning: all images at once, each kind of annotation with its own loss.",
+        "m-ours",
+    ),
+}
+KINDS = {
+    "mask": ("Masks", "Every pixel has its label."),
+    "boxes": ("Boxes", "A box around each thing; the rest is named."),
+    "seeds": ("Seeds", "A click on each thing; the rest is named."),
+    "tags": ("Tags", "Only the names of what is in the picture."),
+}
+# Seconds that annotations take: for the image, and for each box or seed. Masks, tags and clicks by Bearman,
+# Russakovsky, Ferrari and Fei-Fei (2016), boxes by Papadopoulos, Uijlings, Keller and Ferrari (2017).
+EFFORT = {"mask": (239.7, 0.0), "boxes": (20.0, 7.0), "seeds": (20.0, 2.4), "tags": (20.0, 0.0)}
+
+N_EXAMPLES = 2
+OPACITY = 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A way to learn, how good its model is, and the masks it gives the images shown, by name."""
+
+    name: str
+    evaluation: Evaluation
+    masks: dict[str, NDArray[np.uint8]]
+
+    @property
+    def style(self) -> str:
+        """Color in the page's style."""
+        return ABOUT[self.name][1]
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """All that the report tells; ``objective`` is the learning curve, ``seconds`` the time of each stage."""
+
+    training: DatasetFolder
+    validation: DatasetFolder
+    methods: Sequence[Method]
+    objective: NDArray[Any]
+    seconds: dict[str, float]
+
+    def method(self, name: str) -> Method:
+        """Return the method of a name."""
+        return next(one for one in self.methods if one.name == name)
+
+    def of_kind(self, kind: str) -> list[Sample]:
+        """Return the training images that have this kind of annotation."""
+        return [sample for sample in self.training if kind_of(sample) == kind]
+
+    def scores(self) -> dict[str, Any]:
+        """Return scores by method and seconds by stage, as JSON."""
+        methods = {method.name: method.evaluation.to_dict() for method in self.methods}
+        return {"methods": methods, "seconds": {**self.seconds, "together": sum(self.seconds.values())}}
+
+
+def kind_of(sample: Sample) -> str:
+    """Return what an image is annotated with besides tags."""
+    return next((kind for kind in ("mask", "boxes", "seeds") if kind in sample.kinds), "tags")
+
+
+def effort(samples: Iterable[Sample]) -> float:
+    """Return about how many seconds people need for these annotations."""
+    total = 0.0
+    for sample in samples:
+        image, mark = EFFORT[kind_of(sample)]
+        total += image + mark * (len(sample.box_rows) + len(sample.seed_rows))
+    return total
+
+
+def write_report(demo: Demo, path: Path) -> None:
+    """Write the page, which opens without a network."""
+    parts = (header, tiles, score_table, examples, gallery, charts, by_hand)
+    with replacing(path) as file:
+        file.write(page("multiutility demo", (part(demo) for part in parts)).encode())
+
+
+def header(demo: Demo) -> str:
+    """Title and summary."""
+    masks, boxed, clicked, tagged = (len(demo.of_kind(kind)) for kind in KINDS)
+    title = f"One segmenter from {masks} masks, {boxed} boxed, {clicked} clicked and {tagged} tagged images"
+    lead = (
+        "Multi-utility learning trains one model on annotations of every kind. Here it learns to label the "
+        f"pixels of generated scenes with {len(demo.training.classes)} classes, and is tried on "
+        f"{len(demo.validation)} scenes that it has not seen."
+    )
+    eyebrow = '<p class="eyebrow">multiutility demo</p>'
+    return f'<header>{eyebrow}<h1>{title}</h1><p class="lead">{lead}</p></header>'
+
+
+def tiles(demo: Demo) -> str:
+    """Figures to remember."""
+    about = {
+        OURS: "of pixels right, learned from all annotations",
+        MASKS: "from the masks alone",
+        NAIVE: "with boxes and tags filled in naively",
+    }
+    figures = [(percent(demo.method(name).evaluation.accuracy), words) for name, words in about.items()]
+    cheap, dear = effort(demo.training), len(demo.training) * EFFORT["mask"][0]
+    figures.append((duration(cheap), f"of annotation; masks for all images would take {duration(dear)}"))
+    cells = (f'<div class="tile"><b>{number}</b><span>{words}</span></div>' for number, words in figures)
+    return box("tiles", cells)
+
+
+def score_table(demo: Demo) -> str:
+    """Table of scores."""
+    best = max(demo.methods, key=lambda method: method.evaluation.accuracy)
+    rows = []
+    for method in demo.methods:
+        swatch, about = f'<span class="swatch {method.style}"></span>', ABOUT[method.name][0]
+        used = demo.of_kind("mask") if method.name == MASKS else demo.training
+        values = (getattr(method.evaluation, name) for name in ("accuracy", "mean_recall", "mean_iou"))
+        cells = [
+            f"<td>{swatch}{escape(method.name)}<small>{escape(about)}</small></td>",
+            f'<td class="number">{len(used)} images<small>{duration(effort(used))}</small></td>',
+            *(share_cell(value, method.style) for value in values),
+        ]
+        rows.append(row(cells, strong=method is best))
+    note = (
+        "On images that no method has seen. Recall and intersection over union (IoU) are means over classes, "
+        "so that a small thing counts as much as the sky. All methods have the same images and features. "
+        "Times of annotation are estimates by published figures: four minutes for a mask, 20 seconds for the "
+        "tags of an image, and on top seven for a box, two for a click."
+    )
+    heads = ("method", "learns from", "accuracy", "mean recall", "mean IoU")
+    return section("Scores", note, table(heads, rows))
+
+
+def examples(demo: Demo) -> str:
+    """Examples of what was learned from."""
+    columns = []
+    for kind, (title, about) in KINDS.items():
+        samples = demo.of_kind(kind)
+        telling = sorted(samples, key=lambda sample: (-n_named(sample), sample.name))[:N_EXAMPLES]
+        shown = [example(sample, demo.training.classes) for sample in telling]
+        columns.append(box("kind", [f"<h3>{title}: {len(samples)} images</h3><p>{about}</p>", *shown]))
+    note = (
+        "Each training image has one kind of annotation, as they come about: a few careful ones, many quick "
+        "ones. The images with masks are chosen so that the classes appear in proportion."
+    )
+    return section("What it learned from", note, legend(demo.training.classes), box("kinds", columns))
+
+
+def n_named(sample: Sample) -> int:
+    """Return how many classes an annotation names, apart from masks."""
+    boxed, clicked = (box.label for _, box in sample.box_rows), (seed.label for _, seed in sample.seed_rows)
+    return len({*sample.tags, *boxed, *clicked})
+
+
+def example(sample: Sample, classes: Classes) -> str:
+    """Picture of an annotated image."""
+    picture = draw_annotation(sample.image(), sample.annotation(), classes)
+    return figure(picture, f"{sample.name} with its annotation")
+
+
+def gallery(demo: Demo) -> str:
+    """Some images, the truth, and what the methods say."""
+    heads = ("image", "truth", *(method.name for method in demo.methods))
+    cells = [f'<div class="head">{escape(name)}</div>' for name in heads]
+    for name in demo.methods[0].masks:
+        cells += compared(demo, demo.validation[name])
+    note = (
+        f"From the best to the worst of the {len(demo.validation)} images, in even steps, by the accuracy of "
+        "the model that has learned from all annotations. Under each mask: how many pixels are right."
+    )
+    return section("Predictions", note, legend(demo.validation.classes), box("scroll", [box("rows", cells)]))
+
+
+def compared(demo: Demo, sample: Sample) -> Iterator[str]:
+    """Yield an image, its true mask, and those of the methods."""
+    image, truth, palette = sample.image(), sample.mask(), demo.validation.classes.palette
+    yield figure(image, sample.name, sample.name)
+    if truth is not None:
+        yield figure(overlay(image, truth, palette, OPACITY), f"{sample.name}: truth")
+    for method in demo.methods:
+        right = percent(method.evaluation.accuracies[sample.name])
+        drawn = overlay(image, method.masks[sample.name], palette, OPACITY)
+        yield figure(drawn, f"{sample.name}: {method.name}", right)
+
+
+def charts(demo: Demo) -> str:
+    """Charts side by side, where there is room."""
+    return box("charts", [class_chart(demo), learning_chart(demo)])
+
+
+def class_chart(demo: Demo) -> str:
+    """Recall of each class."""
+    found = [method.evaluation.to_dict()["classes"] for method in demo.methods]
+    rows = {name: [one[name]["recall"] for one in found] for name in demo.validation.classes.names}
+    names = [(method.name, method.style) for method in demo.methods]
+    note = (
+        "What part of each class was found. A class that the few masks hardly show is learned from the rest."
+    )
+    return section("Class by class", note, dot_chart(rows, names, "Recall of each class", "recall"))
+
+
+def learning_chart(demo: Demo) -> str:
+    """Learning curve."""
+    problems = convex_problems(demo.objective)
+    lines = (
+        Line("objective", best_so_far(problems), "c-primal"),
+        Line("lower bound", [point for problem in problems for point in problem.bounds], "c-dual"),
+    )
+    note = (
+        "Learning alternates between guessing labelings that agree with the annotations, and fitting the "
+        "model to them, a convex problem. Dashed lines part these problems: in each, the lower bound rises "
+        "until the best objective so far is near. Two ways to begin are tried, and the better one goes on."
+    )
+    begins = [problem.begin for problem in problems[1:]]
+    chart = line_chart(lines, "Objective and lower bound over time", "seconds", "objective", begins)
+    return section("Learning", note, chart)
+
+
+@dataclass(frozen=True)
+class ConvexProblem:
+    """One of the problems that learning consists of: (seconds, value) of its objective and lower bound."""
+
+    begin: float
+    values: list[tuple[float, float]]
+    bounds: list[tuple[float, float]]
+
+
+def convex_problems(objective: NDArray[Any]) -> list[ConvexProblem]:
+    """Return the problems of a learning curve, one after the other.
+
+    Records count passes and seconds since the beginning of their problem. The first problem is left out: it
+    is that of the masks alone, whose objective is another one.
+    """
+    starts = np.flatnonzero(np.diff(objective["passes"], prepend=0) <= 0).tolist()
+    problems, begin = [], 0.0
+    for first, last in zip(starts, [*starts[1:], len(objective)], strict=True):
+        records = objective[first:last]
+        seconds = (begin + records["seconds"]).tolist()
+        bounds = np.maximum.accumulate(records["dual"]).tolist()
+        values = list(zip(seconds, records["primal"].tolist(), strict=True))
+        problems.append(ConvexProblem(begin, values, list(zip(seconds, bounds, strict=True))))
+        begin = seconds[-1]
+    return problems
+
+
+def best_so_far(problems: Iterable[ConvexProblem]) -> list[tuple[float, float]]:
+    """Return the lowest objective until then: every convex problem bounds the one that is not convex."""
+    points: list[tuple[float, float]] = []
+    for problem in problems:
+        for seconds, value in problem.values:
+            points.append((seconds, min(value, points[-1][1]) if points else value))
+    return points
+
+
+def by_hand(demo: Demo) -> str:
+    """How to do it by hand, and what took how long."""
+    folder = demo.training.path
+    commands = (
+        f"multiutility summary {folder} --split train",
+        f"multiutility train {folder} --split train --out model.safetensors",
+        f"multiutility evaluate model.safetensors {folder} --split validation",
+        f"multiutility predict model.safetensors {folder / 'images'} --out results --overlay",
+    )
+    note = (
+        "The images with their annotations are in a dataset folder, as your own would be. These commands do "
+        "the same by hand, and the table tells what the demo took its time for."
+    )
+    stages = {**demo.seconds, "together": sum(demo.seconds.values())}
+    rows = [
+        row([f"<td>{escape(stage)}</td>", f'<td class="number">{seconds:.1f} s</td>'], stage == "together")
+        for stage, seconds in stages.items()
+    ]
+    made = f"multiutility {version('multiutility')}, Python {platform.python_version()}, {platform.machine()}"
+    code = f"<pre>{escape(joined(commands))}</pre>"
+    return section(
+        "Once more, by hand", note, code, table(("stage", "time"), rows), f"<footer>{made}</footer>"
+    )

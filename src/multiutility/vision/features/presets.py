@@ -1,0 +1,95 @@
+"""The presets that users name: ``paper``, ``scene``, ``context`` and ``deep``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from multiutility.vision.features.border_words import SIDES, BorderWords
+from multiutility.vision.features.boundary import Boundary
+from multiutility.vision.features.channel_words import ChannelWords
+from multiutility.vision.features.chi_square import ChiSquare
+from multiutility.vision.features.color_moments import ColorMean, ColorSpread
+from multiutility.vision.features.color_words import ColorWords
+from multiutility.vision.features.context import Neighbors, Parents, Scene
+from multiutility.vision.features.descriptor import Descriptor
+from multiutility.vision.features.dilated import Dilated
+from multiutility.vision.features.gist import Gist
+from multiutility.vision.features.joint import Joint
+from multiutility.vision.features.location import Location
+from multiutility.vision.features.log_covariance import LogCovariance
+from multiutility.vision.features.moments import Moments
+from multiutility.vision.features.normalize import L1, L2
+from multiutility.vision.features.preset import Preset
+from multiutility.vision.features.shape import Area, Center, Extent, Outline, Top
+from multiutility.vision.features.sift_words import SiftWords
+from multiutility.vision.features.similarity import Similarity
+from multiutility.vision.features.standardized import Standardized
+from multiutility.vision.features.texton_words import TextonWords
+from multiutility.vision.features.thumbnail import Thumbnail
+from multiutility.vision.features.words import Words
+from multiutility.vision.superpixels import RegionMerging
+
+
+def preset(name: str, n_superpixels: int | None = None, **overrides: Any) -> Preset:
+    """Return the preset of this name, with fields of `Preset` replaced by ``overrides``.
+
+    ``n_superpixels`` is about the number of regions in a photograph of 320 x 213 pixels.
+
+    >>> preset("paper", n_superpixels=50, weighted=True).superpixels
+    RegionMerging(n_regions=50, min_size=20)
+    """
+    if name not in PRESETS:
+        raise ValueError(f"features are {name!r}: expected one of {', '.join(PRESETS)}")
+    found = replace(PRESETS[name](), **overrides)
+    return (
+        found
+        if n_superpixels is None
+        else replace(found, superpixels=found.superpixels.resized(n_superpixels))
+    )
+
+
+def paper() -> Preset:
+    """The paper's features for MSRC: words of SIFT and color, location; 2,028 values."""
+    histograms = Joint((L1(SiftWords(512)), L1(ColorWords(128)), L1(Location(6, 6))))
+    return Preset("paper", RegionMerging(100), (ChiSquare(L2(histograms)),), (Boundary(),))
+
+
+def scene() -> Preset:
+    """Features in the spirit of Tighe and Lazebnik (2010), and similarities of neighbors by all of them."""
+    sift = SiftWords(300)
+    words: tuple[Words, ...] = (sift, TextonWords(200), ChannelWords(0), ChannelWords(1), ChannelWords(2))
+    around = [Dilated(one) for one in words]
+    sides = [BorderWords(sift, side) for side in SIDES]
+    histograms: tuple[Descriptor, ...] = (*words, *around, *sides, Location(8, 8))
+    many: tuple[Descriptor, ...] = (Outline(), Thumbnail(), Thumbnail(masked=True), Gist())
+    few: tuple[Descriptor, ...] = (Extent(), Area(), Top(), ColorMean(), ColorSpread())
+    joint = Joint((*(L1(part) for part in (*histograms, *many)), *few))
+    similarity = Similarity(histograms, (*many, *few, Center()))
+    return Preset("scene", RegionMerging(150), (L2(ChiSquare(joint)),), (similarity,))
+
+
+def context() -> Preset:
+    """Second-order statistics and words of each region, of the larger regions around it and of the image."""
+    moments, colors = Moments(), ColorWords(128, lab=True)
+    levels: tuple[Descriptor, ...] = (moments, Parents(moments, 20), Parents(moments, 8), Scene(moments))
+    counts: tuple[Descriptor, ...] = (TextonWords(256), colors, Neighbors(colors), Scene(colors))
+    parts: tuple[Descriptor, ...] = (
+        *(Standardized(LogCovariance(level)) for level in levels),
+        ChiSquare(L1(Location(6, 6))),
+        *(ChiSquare(L1(count)) for count in counts),
+    )
+    weights = (1.0,) * (len(levels) + 1) + (0.5,) * len(counts)
+    return Preset("context", RegionMerging(80), (Joint(parts, weights),), (Boundary(),))
+
+
+def deep() -> Preset:
+    """Dense features of a network, the default."""
+    # onnxruntime takes a while to import, and only this preset needs it.
+    from multiutility.vision.features.network import EfficientNet  # noqa: PLC0415
+
+    return Preset("deep", RegionMerging(200), (EfficientNet(),), (Boundary(),), weighted=True)
+
+
+PRESETS: dict[str, Callable[[], Preset]] = {"paper": paper, "scene": scene, "context": context, "deep": deep}

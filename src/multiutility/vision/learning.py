@@ -1,0 +1,131 @@
+"""What learning from images needs besides the learner: units of features, progress, warnings with names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.annotations import Annotation
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.datasets.classes import Classes
+from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.solution import Record
+from multiutility.problem import LabelingProblem
+from multiutility.vision.predictor import margins, per_size
+from multiutility.vision.training_set import StageProgress, TrainingSet
+
+# Images whose margins tell what is typical.
+MARGIN_IMAGES = 64
+
+
+@dataclass(frozen=True)
+class Units:
+    """Root mean square norms of the features of nodes and edges.
+
+    Learning is meant on features divided by these, so that ``C`` means the same for all presets. Features of
+    nodes are large and may be mapped from files: instead of dividing them by u, those of edges are multiplied
+    by u, and C is divided by u squared; the weights are u times smaller then, and nothing else changes.
+    """
+
+    nodes: float
+    edges: float
+
+    @classmethod
+    def of(cls, problems: Sequence[LabelingProblem]) -> Self:
+        """Measure the features."""
+        return cls(
+            mean_norm([problem.node_features for problem in problems]),
+            mean_norm([problem.edge_features for problem in problems]),
+        )
+
+    def balanced(self, problem: LabelingProblem) -> LabelingProblem:
+        """Return the problem with features of edges in the unit of those of nodes."""
+        edge_features = problem.edge_features * np.float32(self.nodes / self.edges)
+        return LabelingProblem(problem.node_features, problem.edges, edge_features, problem.node_sizes)
+
+    def weights(self, balanced: FloatArray, n_edge_features: int) -> FloatArray:
+        """Return weights of balanced features as weights of the original ones."""
+        weights = balanced.copy()
+        weights[len(weights) - n_edge_features :] *= self.nodes / self.edges
+        return weights
+
+    def objective(self, curve: NDArray[Any]) -> NDArray[Any]:
+        """Return the objective on features that are divided by their norms."""
+        scaled = curve.copy()
+        for name in ("primal", "dual", "gap"):
+            scaled[name] *= self.nodes**2
+        return scaled
+
+
+def mean_norm(features: Sequence[NDArray[Any]]) -> float:
+    """Root mean square norm of the rows of matrices; 1 if there is nothing but zeros."""
+    total = sum(float(np.vdot(one, one)) for one in features)
+    return float(np.sqrt(total / sum(len(one) for one in features))) if total > 0 else 1.0
+
+
+class PassProgress:
+    """Tells how far learning is, by outer iterations, and by the gap that falls within each.
+
+    Iterations usually end before the last: the time that seems to be left is rather too long.
+    """
+
+    def __init__(self, progress: StageProgress, tolerance: float, n_steps: int) -> None:
+        self._progress = progress
+        self._tolerance = tolerance
+        self._n_steps = n_steps
+        self._percent = 0
+
+    def __call__(self, record: Record) -> None:
+        """Take note of a pass."""
+        gap = min(max(record.relative_gap, self._tolerance), 1.0)
+        within = np.log(gap) / np.log(self._tolerance) if self._tolerance < 1 else 1.0
+        percent = int(100 * min((record.iteration + within) / self._n_steps, 0.99))
+        self._percent = max(self._percent, percent)
+        self._progress("learning", self._percent, 100)
+
+
+def find_label(classes: Classes, name: str) -> int:
+    """Return the label of a class that has a weight."""
+    try:
+        return classes.label(name)
+    except KeyError as error:
+        raise ValueError(f"class_weight: {error.args[0]}") from None
+
+
+def typical_margin(learner: MultiUtilitySSVM, problems: Sequence[LabelingProblem], weighted: bool) -> float:
+    """Return the median margin of nodes of training images, for ``Predictor``."""
+    step = max(1, len(problems) // MARGIN_IMAGES)
+    some, found = problems[::step], []
+    for problem, labels in zip(some, learner.predict(some), strict=True):
+        margin = margins(problem, learner.weights_, labels, learner.n_labels_)
+        found.append(per_size(margin, problem) if weighted else margin)
+    median = float(np.median(np.concatenate(found)))
+    # All margins are infinite with a single class, and zero with zero weights.
+    return median if 0 < median < np.inf else 1.0
+
+
+def warn_unmet(
+    training: TrainingSet,
+    problems: Sequence[LabelingProblem],
+    annotations: Sequence[Annotation | None],
+    labelings: Sequence[IndexArray | None],
+) -> None:
+    """Warn of images whose boxes no labeling that was found agrees with."""
+    for name, problem, annotation, labels in zip(
+        training.names, problems, annotations, labelings, strict=True
+    ):
+        if annotation is None or labels is None or annotation.strong:
+            continue
+        constraints = annotation.constraints(problem)
+        unmet = {training.classes.names[constraints.cover_labels[c]] for c in constraints.unmet(labels)}
+        if unmet:
+            what = f"{name}: boxes of {', '.join(sorted(unmet))} cannot all be filled to their sides"
+            warnings.warn(
+                f"{what}; see whether they overlap or are too small", UnmetCoverWarning, stacklevel=3
+            )

@@ -1,0 +1,114 @@
+"""Models on disk: one safetensors file, with everything that is not an array as JSON in its header."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from multiutility.datasets.classes import Classes, LabelClass
+from multiutility.datasets.files import replacing
+from multiutility.vision.features.preset import FittedPreset
+from multiutility.vision.predictor import Predictor
+
+FORMAT = 1
+KEY = "multiutility"
+STATE = "state."
+WEIGHTS = "weights"
+RETRAIN = "train the model again"
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, or none that this version can read."""
+
+    def __init__(self, path: Path, what: str, fix: str) -> None:
+        super().__init__(f"{path}: {what}; {fix}")
+
+
+def write_model(path: Path, model: Predictor, parameters: Mapping[str, Any]) -> None:
+    """Write a model and the parameters (JSON) that it was made by.
+
+    The file appears as a whole: an interruption leaves the old one, or none.
+    """
+    preset = model.preset.parameters()
+    # Better now than when it is read: features of one's own cannot be named in a file.
+    FittedPreset.from_parts(preset, model.preset.state)
+    header = {
+        "format": FORMAT,
+        "classes": [
+            {"name": c.name, "color": list(c.color), "kind": c.kind, "rare": c.rare} for c in model.classes
+        ],
+        "parameters": dict(parameters),
+        "preset": preset,
+        "max_side": model.max_side,
+        "typical_margin": model.typical_margin,
+        "refine": model.refine,
+    }
+    tensors = {STATE + name: array for name, array in model.preset.state.items()}
+    tensors[WEIGHTS] = np.ascontiguousarray(model.weights, dtype=np.float64)
+    content = save(tensors, {KEY: json.dumps(header, allow_nan=False)})
+    with replacing(path) as file:
+        file.write(content)
+
+
+def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
+    """Return the model in a file and the parameters that it was made by; no code in the file is run."""
+    header, tensors = read_parts(path)
+    check_format(path, header.get("format"))
+    state = {name.removeprefix(STATE): array for name, array in tensors.items() if name.startswith(STATE)}
+    try:
+        model = Predictor(
+            classes=Classes(
+                LabelClass(c["name"], rgb(c["color"]), c["kind"], bool(c["rare"])) for c in header["classes"]
+            ),
+            preset=FittedPreset.from_parts(header["preset"], state),
+            weights=np.asarray(tensors[WEIGHTS], dtype=np.float64),
+            max_side=int(header["max_side"]),
+            typical_margin=float(header["typical_margin"]),
+            refine=bool(header["refine"]),
+        )
+        parameters = dict(header["parameters"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(path, f"its header cannot be used ({error})", RETRAIN) from None
+    if model.weights.ndim != 1 or not np.isfinite(model.weights).all():
+        raise ModelFileError(path, "its weights are damaged", RETRAIN)
+    return model, parameters
+
+
+def read_parts(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header of a model file, and its arrays."""
+    if not path.is_file():
+        raise ModelFileError(path, "there is no such file", "give a file that `multiutility train` wrote")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, TypeError, ValueError) as error:
+        what = f"truncated, or not a model file ({error})"
+        raise ModelFileError(path, what, f"copy it again, or {RETRAIN}") from None
+    try:
+        return dict(json.loads(metadata[KEY])), tensors
+    except (KeyError, TypeError, ValueError):
+        what = "a safetensors file of another program"
+        raise ModelFileError(path, what, "give a file that `multiutility train` wrote") from None
+
+
+def check_format(path: Path, number: Any) -> None:
+    """Raise unless this version reads the format."""
+    if type(number) is not int or number < 1:
+        raise ModelFileError(path, f"its format is {number!r}", RETRAIN)
+    if number > FORMAT:
+        what = f"written by a newer multiutility (format {number}, this one reads up to {FORMAT})"
+        raise ModelFileError(path, what, "upgrade multiutility")
+
+
+def rgb(values: Any) -> tuple[int, int, int]:
+    """Return a color of the header."""
+    red, green, blue = (int(value) for value in values)
+    return red, green, blue

@@ -1,0 +1,130 @@
+"""A learned model at work: photographs in, masks and confidences out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.datasets.classes import Classes
+from multiutility.inference.expansion import Expansion
+from multiutility.models import Potts
+from multiutility.problem import LabelingProblem
+from multiutility.vision.features.preset import FittedPreset, Prepared
+from multiutility.vision.photo import Photo, Shrunk, enlarged
+from multiutility.vision.refine import refined
+from multiutility.vision.store import FeatureStore
+
+# Told how much of how much is done.
+Progress: TypeAlias = Callable[[int, int], None]
+
+# Photographs that are held in memory at once: enough to keep all cores busy.
+CHUNK = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a photograph shows: ``mask`` uint8 [H, W] with label + 1, ``scores`` float32 [H, W] in 0..1."""
+
+    mask: NDArray[np.uint8]
+    scores: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Classes, features and weights: all that it takes to label photographs.
+
+    ``weights`` [K D + e] are those of ``Potts``. Photographs with a longer side above ``max_side`` are
+    labeled at that size, and their masks enlarged. ``typical_margin`` is the margin of a score of 1/2.
+    With ``refine``, borders between superpixels of different labels are moved to where the colors change.
+    """
+
+    classes: Classes
+    preset: FittedPreset
+    weights: FloatArray
+    max_side: int
+    typical_margin: float
+    refine: bool = True
+
+    def predict(
+        self,
+        photos: Sequence[Photo],
+        n_jobs: int = 1,
+        store: FeatureStore | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[Prediction]:
+        """Yield the predictions one by one, in order; only a few photographs are in memory at once."""
+        kept, note = FeatureStore(None) if store is None else store, progress or ignore
+        for first in range(0, len(photos), CHUNK):
+            chunk = photos[first : first + CHUNK]
+            shrunk = [Shrunk(photo, self.max_side) for photo in chunk]
+            count = partial(count_from, first, len(photos), note)
+            prepared = kept.prepare(self.preset, shrunk, n_jobs, count)
+            labelings = self.labelings(prepared, n_jobs)
+            for photo, one, labels in zip(chunk, prepared, labelings, strict=True):
+                yield self.prediction(photo, one, labels)
+
+    def labelings(self, prepared: Sequence[Prepared], n_jobs: int = 1) -> list[IndexArray]:
+        """Labelings [V] of highest score."""
+        model = Potts(len(self.classes))
+        energies = [model.energy(one.problem, self.weights) for one in prepared]
+        return [result.labels for result in Expansion(n_jobs=n_jobs).minimize_many(energies)]
+
+    def prediction(self, photo: Photo, prepared: Prepared, labels: IndexArray) -> Prediction:
+        """Return mask and scores of a labeling, at the photograph's own size."""
+        mask = (labels + 1).astype(np.uint8)[prepared.regions]
+        if self.refine:
+            mask = refined(Shrunk(photo, self.max_side).image(), mask)
+        scores, (height, width) = self.scores(prepared.problem, labels)[prepared.regions], photo.size()
+        if mask.shape != (height, width):
+            mask = enlarged(mask, (height, width))
+            scores = np.asarray(
+                cv2.resize(scores, (width, height), interpolation=cv2.INTER_LINEAR), np.float32
+            )
+        return Prediction(mask, scores)
+
+    def scores(self, problem: LabelingProblem, labels: IndexArray) -> NDArray[np.float32]:
+        """Confidence in the label of each node, [V] in 0..1: margins, squashed by ``m / (m + typical)``."""
+        found = margins(problem, self.weights, labels, len(self.classes))
+        if self.preset.preset.weighted:
+            found = per_size(found, problem)
+        return np.asarray(1 - self.typical_margin / (found + self.typical_margin), dtype=np.float32)
+
+
+def ignore(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def count_from(first: int, total: int, note: Progress, done: int, _of: int) -> None:
+    """Tell how much is done of all, when this much of a part is."""
+    note(first + done, total)
+
+
+def margins(problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n_labels: int) -> FloatArray:
+    """How much each node's label scores above its next best one while its neighbors stay as they are, [V].
+
+    For ``s_ik = x_i . w_k + sum_j [y_j = k] x_ij . w_p`` over the neighbors j of node i, this is
+    ``s_i,y_i - max_{k != y_i} s_ik``, and never negative for the labeling of highest score.
+    """
+    model, nodes = Potts(n_labels), np.arange(problem.n_nodes)
+    scores = model.scores(problem, weights).astype(np.float64)
+    pull = model.edge_weights(problem, weights).astype(np.float64)
+    first, second = problem.edges.T
+    np.add.at(scores, (first, labels[second]), pull)
+    np.add.at(scores, (second, labels[first]), pull)
+    own = scores[nodes, labels]
+    scores[nodes, labels] = -np.inf
+    rival = scores.max(axis=1)
+    # With a single label there is no rival, and no doubt.
+    return np.asarray(np.maximum(own - rival, 0.0))
+
+
+def per_size(values: FloatArray, problem: LabelingProblem) -> FloatArray:
+    """Return values of nodes [V] that grow with their size, as those of nodes of mean size."""
+    return np.asarray(values * (problem.node_sizes.mean() / problem.node_sizes))

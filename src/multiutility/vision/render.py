@@ -1,0 +1,357 @@
+"""Pictures for people: masks over images, annotations, galleries, confusion matrices and curves.
+
+Images are uint8 [H, W, 3], masks uint8 [H, W] with 0 for void and label + 1; palettes [K + 1, 3] are the
+colors of mask values. Everything is returned as an image, and nothing that is passed in is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from multiutility.arrays import BoolArray
+from multiutility.datasets.classes import Classes, Color
+from multiutility.datasets.pixels import PixelAnnotation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Picture: TypeAlias = NDArray[np.uint8]
+Font: TypeAlias = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+WHITE, BLACK, RED = (255, 255, 255), (0, 0, 0), (214, 39, 40)
+# Titles for rows of ``compare``.
+COMPARED = ("image", "truth", "prediction", "errors")
+
+
+def paint(mask: Picture, palette: Picture) -> Picture:
+    """The colors of the mask.
+
+    >>> paint(np.array([[0, 1]], dtype=np.uint8), np.array([[0, 0, 0], [128, 0, 0]], dtype=np.uint8))[0]
+    array([[  0,   0,   0],
+           [128,   0,   0]], dtype=uint8)
+    """
+    if mask.size and mask.max() >= len(palette):
+        raise ValueError(f"the mask has the value {mask.max()}: the palette ends at {len(palette) - 1}")
+    return np.asarray(palette, dtype=np.uint8)[mask]
+
+
+def overlay(
+    image: Picture, mask: Picture, palette: Picture, opacity: float = 0.55, outline: bool = True
+) -> Picture:
+    """The mask in its colors over the image, with opaque outlines; void is left as it is.
+
+    >>> image, mask = np.full((1, 2, 3), 200, dtype=np.uint8), np.array([[0, 1]], dtype=np.uint8)
+    >>> overlay(image, mask, np.zeros((2, 3), dtype=np.uint8), opacity=0.25, outline=False)[0, :, 0]
+    array([200, 150], dtype=uint8)
+    """
+    check_sizes(image, mask)
+    colors = paint(mask, palette)
+    share = np.where(mask > 0, opacity, 0.0)
+    if outline:
+        share[borders(mask) & (mask > 0)] = 1.0
+    mixed = image + share[:, :, np.newaxis] * (colors.astype(np.float64) - image)
+    return np.asarray(np.rint(mixed), dtype=np.uint8)
+
+
+def check_sizes(image: Picture, *masks: Picture) -> None:
+    """Raise unless the masks are as large as the image."""
+    for mask in masks:
+        if mask.shape != image.shape[:2]:
+            raise ValueError(f"the mask has shape {mask.shape}: the image has {image.shape[:2]}")
+
+
+def borders(mask: Picture) -> BoolArray:
+    """Pixels next to another value above, below, left or right, bool [H, W]."""
+    found = np.zeros(mask.shape, dtype=np.bool_)
+    down, right = mask[1:] != mask[:-1], mask[:, 1:] != mask[:, :-1]
+    for view, differs in ((found, down), (found.T, right.T)):
+        view[1:] |= differs
+        view[:-1] |= differs
+    return found
+
+
+def errors(image: Picture, truth: Picture, predicted: Picture) -> Picture:
+    """What is wrong in red, over the gray image; void is white."""
+    check_sizes(image, truth, predicted)
+    gray = np.repeat(image.mean(axis=2, keepdims=True), 3, axis=2) * 0.5 + 60
+    wrong = (truth > 0) & (truth != predicted)
+    gray[wrong] = 0.3 * gray[wrong] + 0.7 * np.array(RED)
+    gray[truth == 0] = WHITE
+    return np.asarray(np.rint(gray), dtype=np.uint8)
+
+
+def compare(image: Picture, truth: Picture, predicted: Picture, palette: Picture) -> list[Picture]:
+    """A row for a gallery: the image, the true and the predicted mask over it, and the errors."""
+    masks = [overlay(image, mask, palette) for mask in (truth, predicted)]
+    return [image, *masks, errors(image, truth, predicted)]
+
+
+def draw_annotation(image: Picture, annotation: PixelAnnotation, classes: Classes) -> Picture:
+    """The image with its mask, boxes and seeds drawn on it, and the names of its tags in the corner.
+
+    Each class is named once, at its largest box or first seed: where things are many, names would hide them.
+    """
+    base = image if annotation.mask is None else overlay(image, annotation.mask, classes.palette)
+    canvas = Image.fromarray(base)
+    draw = ImageDraw.Draw(canvas)
+    side = min(image.shape[:2])
+    unit, font = max(1, round(side / 200)), text_font(max(10, side // 20))
+    names: dict[int, tuple[float, float]] = {}
+    for box in sorted(annotation.boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
+        color = classes[box.label].color
+        # Pillow draws on pixels, both ends included.
+        corners = (box.left, box.top, max(box.right - 1, box.left), max(box.bottom - 1, box.top))
+        draw.rectangle(corners, outline=contrast(color), width=unit + 2)
+        draw.rectangle(corners, outline=color, width=unit + 1)
+        names.setdefault(box.label, (box.left, box.top - text_height(font) - 2))
+    for seed in annotation.seeds:
+        color, radius = classes[seed.label].color, 3 * unit
+        draw.circle((seed.x, seed.y), radius + unit, fill=contrast(color))
+        draw.circle((seed.x, seed.y), radius, fill=color)
+        names.setdefault(seed.label, (seed.x + radius + 2 * unit, seed.y - radius - unit))
+    for label, (x, y) in names.items():
+        draw_name(canvas, (int(x), int(y)), classes[label].name, classes[label].color, font)
+    draw_tags(canvas, [(classes[k].name, classes[k].color) for k in annotation.tags], font)
+    return np.asarray(canvas)
+
+
+def draw_tags(canvas: Image.Image, names: Sequence[tuple[str, Color]], font: Font) -> None:
+    """Names in lines, from the lower left corner upwards."""
+    line, left, bottom = text_height(font) + 3, 3, canvas.height - 3
+    for name, color in names:
+        if left > 3 and left + name_width(name, font) > canvas.width:
+            left, bottom = 3, bottom - line - 2
+        draw_name(canvas, (left, bottom - line), name, color, font)
+        left += name_width(name, font) + 3
+
+
+def draw_name(canvas: Image.Image, place: tuple[int, int], name: str, color: Color, font: Font) -> None:
+    """A name on its color, moved so that it is in the picture."""
+    x = max(0, min(place[0], canvas.width - name_width(name, font)))
+    y = max(0, min(place[1], canvas.height - text_height(font) - 3))
+    draw = ImageDraw.Draw(canvas)
+    draw.rectangle((x, y, x + name_width(name, font) - 1, y + text_height(font) + 2), fill=color)
+    draw.text((x + 3, y + 1), name, fill=contrast(color), font=font)
+
+
+def contrast(color: Color) -> Color:
+    """Black or white, whichever is easier to read on the color.
+
+    >>> contrast((255, 255, 0)), contrast((128, 0, 0))
+    ((0, 0, 0), (255, 255, 255))
+    """
+    red, green, blue = color
+    return BLACK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else WHITE
+
+
+@lru_cache(maxsize=8)
+def text_font(size: int) -> Font:
+    """Pillow's own font, so that pictures are the same everywhere."""
+    return ImageFont.load_default(size)
+
+
+def text_height(font: Font) -> int:
+    """Height of a line of text."""
+    return int(font.getbbox("Ag|")[3])
+
+
+def name_width(name: str, font: Font) -> int:
+    """Width of a name on its color."""
+    return int(np.ceil(font.getlength(name))) + 6
+
+
+def gallery(
+    rows: Sequence[Sequence[Picture]],
+    titles: Sequence[str] = (),
+    captions: Sequence[str] = (),
+    cell: tuple[int, int] = (240, 320),
+    gap: int = 6,
+) -> Picture:
+    """Rows of images on white, each fitted into a cell (H, W), with titles of columns and captions of rows.
+
+    >>> gallery([[np.zeros((24, 32, 3), dtype=np.uint8)] * 2], cell=(48, 64), gap=2).shape
+    (52, 134, 3)
+    """
+    if captions and len(captions) != len(rows):
+        raise ValueError(f"{len(captions)} captions for {len(rows)} rows")
+    fitted = [[fit(image, cell) for image in row] for row in rows]
+    heights = [max((image.height for image in row), default=0) for row in fitted]
+    lefts = [gap + column * (cell[1] + gap) for column in range(max([len(titles), 1, *map(len, rows)]))]
+    font = text_font(14)
+    line = text_height(font) + 4
+    header, above = line if titles else 0, line if captions else 0
+    height = gap + header + sum(heights) + (gap + above) * len(rows)
+    canvas = Image.new("RGB", (lefts[-1] + cell[1] + gap, height), WHITE)
+    draw = ImageDraw.Draw(canvas)
+    for left, title in zip(lefts, titles, strict=False):
+        draw.text((left, gap), title, fill=BLACK, font=font)
+    top = gap + header
+    for n, row in enumerate(fitted):
+        if captions:
+            draw.text((gap, top), captions[n], fill=BLACK, font=font)
+        for left, image in zip(lefts, row, strict=False):
+            canvas.paste(image, (left, top + above))
+        top += above + heights[n] + gap
+    return np.asarray(canvas)
+
+
+def fit(image: Picture, cell: tuple[int, int]) -> Image.Image:
+    """The image, scaled to fill the cell (H, W) without being cut or stretched."""
+    scale = min(cell[0] / image.shape[0], cell[1] / image.shape[1])
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    # Magnified pixels stay visible as such; larger images are smoothed.
+    method = Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.BICUBIC
+    return Image.fromarray(np.ascontiguousarray(image)).resize(size, method)
+
+
+def side_by_side(
+    images: Sequence[Picture], titles: Sequence[str] = (), cell: tuple[int, int] = (240, 320)
+) -> Picture:
+    """Images in one row, with titles."""
+    return gallery([images], titles, cell=cell)
+
+
+def legend(classes: Classes, width: int = 660, labels: Sequence[int] | None = None) -> Picture:
+    """Names of the classes on their colors, in lines; of some labels only, if these are given.
+
+    >>> legend(Classes.from_names(["grass", "sky"]), width=200).shape[1]
+    200
+    """
+    font, shown = text_font(14), range(len(classes)) if labels is None else labels
+    line, left, top = text_height(font) + 3, 4, 4
+    places = []
+    for label in shown:
+        step = name_width(classes[label].name, font)
+        if left > 4 and left + step > width:
+            left, top = 4, top + line + 4
+        places.append((left, top))
+        left += step + 4
+    canvas = Image.new("RGB", (width, top + line + 4), WHITE)
+    for label, place in zip(shown, places, strict=True):
+        draw_name(canvas, place, classes[label].name, classes[label].color, font)
+    return np.asarray(canvas)
+
+
+def stack(pictures: Sequence[Picture]) -> Picture:
+    """Pictures above each other, on white.
+
+    >>> stack([np.zeros((2, 3, 3), dtype=np.uint8), np.zeros((1, 5, 3), dtype=np.uint8)]).shape
+    (3, 5, 3)
+    """
+    if not pictures:
+        raise ValueError("there is nothing to stack")
+    height, width = sum(len(one) for one in pictures), max(one.shape[1] for one in pictures)
+    canvas = np.full((height, width, 3), 255, dtype=np.uint8)
+    top = 0
+    for one in pictures:
+        canvas[top : top + len(one), : one.shape[1]] = one
+        top += len(one)
+    return canvas
+
+
+def captioned(image: Picture, text: str, size: int = 14) -> Picture:
+    """The image with a line of text above."""
+    font = text_font(size)
+    canvas = Image.new("RGB", (image.shape[1], text_height(font) + 4), WHITE)
+    ImageDraw.Draw(canvas).text((0, 0), text, fill=BLACK, font=font)
+    return stack([np.asarray(canvas), image])
+
+
+def samples_picture(
+    samples: Sequence[tuple[str, Picture, PixelAnnotation]],
+    classes: Classes,
+    n_columns: int = 4,
+    cell: tuple[int, int] = (240, 320),
+) -> Picture:
+    """Images with their names and annotations (name, image, annotation), in rows, and a legend below."""
+    drawn = []
+    for name, image, annotation in samples:
+        small = np.asarray(fit(draw_annotation(image, annotation, classes), cell))
+        drawn.append(captioned(small, name))
+    rows = [drawn[n : n + n_columns] for n in range(0, len(drawn), n_columns)]
+    tallest = max((len(image) for image in drawn), default=cell[0])
+    picture = gallery(rows, cell=(tallest, cell[1]))
+    return stack([picture, legend(classes, width=picture.shape[1])])
+
+
+def confusion_picture(matrix: ArrayLike, names: Sequence[str]) -> Picture:
+    """Confusion matrix [K, K]: what part of each true class (row) was called what (column), in percent.
+
+    Classes that have no pixels, and that nothing was called, are left out; rows without pixels are empty.
+    """
+    counts = np.asarray(matrix, dtype=np.float64)
+    if counts.shape != (len(names), len(names)):
+        raise ValueError(f"matrix has shape {counts.shape}: there are {len(names)} names")
+    used = np.flatnonzero(counts.any(axis=0) | counts.any(axis=1))
+    if not len(used):
+        used = np.arange(len(names))
+    shown = counts[np.ix_(used, used)]
+    totals = counts[used].sum(axis=1, keepdims=True)
+    shares = np.divide(100 * shown, totals, out=np.full(shown.shape, np.nan), where=totals > 0)
+    side = 2.2 + 0.36 * len(used)
+    figure, axes = new_figure(side + 0.8, side)
+    heat = axes.imshow(shares, vmin=0, vmax=100, cmap="Blues")
+    for (row, column), share in np.ndenumerate(shares):
+        if share >= 1:
+            color = "white" if share > 55 else "black"
+            text = axes.text(column, row, f"{share:.0f}", color=color, ha="center", va="center", fontsize=7)
+            # They are inside anyway; measuring hundreds of them takes seconds.
+            text.set_in_layout(False)
+    labels = [names[k] for k in used.tolist()]
+    axes.set_xticks(range(len(used)), labels, rotation=90)
+    axes.set_yticks(range(len(used)), labels)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("true")
+    figure.colorbar(heat, label="percent of the true class", fraction=0.046, pad=0.03)
+    return pixels_of(figure)
+
+
+def curve_picture(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    log_x: bool = False,
+) -> Picture:
+    """Curves by name, each of the places x [n] and the values y [n]; nan leaves a gap."""
+    figure, axes = new_figure(6.4, 4.0)
+    for name, (x, y) in curves.items():
+        axes.plot(
+            np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), marker="o", ms=3, label=name
+        )
+    if log_x:
+        axes.set_xscale("log")
+        places = np.unique(np.concatenate([np.ravel(x) for x, _ in curves.values()]))
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.minorticks_off()
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_title(title)
+    axes.grid(alpha=0.3)
+    if len(curves) > 1:
+        axes.legend()
+    return pixels_of(figure)
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty chart, in inches, that no window belongs to."""
+    # Takes half a second, which commands that draw no charts should not wait for.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
+    return figure, figure.subplots()
+
+
+def pixels_of(figure: Figure) -> Picture:
+    """The chart as an image."""
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    return np.asarray(Image.open(file).convert("RGB"))

@@ -1,0 +1,103 @@
+"""Predictions as files: index PNGs, overlays, confidences and COCO."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from multiutility.datasets.class_table import write_classes
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import CLASSES, IMAGES
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats.coco_export import write_coco_file
+from multiutility.datasets.images import FORMATS, read_mask, write_image, write_mask
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.datasets.writing import NewSample
+from multiutility.vision.photo import FilePhoto
+from multiutility.vision.predictor import Prediction, Predictor, Progress
+from multiutility.vision.render import overlay
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder of predictions, and what is written to it besides ``classes.csv`` and the index PNGs.
+
+    Index PNGs ``NAME.png`` hold label + 1 in the colors of the classes; overlays go to ``overlay/NAME.png``,
+    confidences to ``scores/NAME.png`` with 0 for none and 255 for certain.
+    """
+
+    folder: Path
+    overlay: bool = False
+    scores: bool = False
+
+    def mask_path(self, photo: FilePhoto) -> Path:
+        """Where the index PNG of a photo goes."""
+        return self.folder / f"{photo.path.stem}.png"
+
+    def missing(self, photos: Sequence[FilePhoto]) -> list[FilePhoto]:
+        """Return the photos that have no index PNG yet."""
+        return [photo for photo in photos if not self.mask_path(photo).exists()]
+
+    def write(
+        self,
+        predictor: Predictor,
+        photos: Sequence[FilePhoto],
+        n_jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        """Predict and write photo by photo; after an interruption, those that are ``missing`` are left."""
+        self.prepare(predictor)
+        predictions = predictor.predict(photos, n_jobs, progress=progress)
+        for photo, prediction in zip(photos, predictions, strict=True):
+            self.write_one(photo, prediction, predictor)
+
+    def write_coco(self, photos: Sequence[FilePhoto], classes: Classes) -> None:
+        """Write all masks of the photos, which are there, as one COCO file ``coco.json``."""
+        samples = (
+            NewSample(photo.path.stem, photo.path, PixelAnnotation(mask=read_mask(self.mask_path(photo))))
+            for photo in photos
+        )
+        write_coco_file(self.folder / "coco.json", classes, samples)
+
+    def prepare(self, predictor: Predictor) -> None:
+        """Make the folders, and write the table of classes."""
+        parts = {"overlay": self.overlay, "scores": self.scores}
+        for folder in (self.folder, *(self.folder / part for part, wanted in parts.items() if wanted)):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_classes(self.folder / CLASSES, predictor.classes)
+
+    def write_one(self, photo: FilePhoto, prediction: Prediction, predictor: Predictor) -> None:
+        """Write the files of one photo; the index PNG comes last, as the sign that all are there."""
+        palette, target = predictor.classes.palette, self.mask_path(photo)
+        if self.overlay:
+            picture = overlay(photo.image(), prediction.mask, palette)
+            write_image(self.folder / "overlay" / target.name, picture)
+        if self.scores:
+            levels = np.rint(255 * prediction.scores).astype(np.uint8)
+            write_image(self.folder / "scores" / target.name, levels)
+        write_mask(target, prediction.mask, palette)
+
+
+def find_photos(paths: Iterable[Path]) -> list[FilePhoto]:
+    """Return photos of image files, and of all image files in folders; of dataset folders, their images."""
+    files = [file for path in paths for file in (files_of(path) if path.is_dir() else [path])]
+    seen: dict[str, Path] = {}
+    for file in files:
+        if not file.is_file():
+            raise DatasetError(file, None, "there is no such image", "give image files, or folders of them")
+        other = seen.setdefault(file.stem, file)
+        if other is not file:
+            raise DatasetError(file, None, f"named as {other}", "rename one, or predict them one by one")
+    return [FilePhoto(str(file), file) for file in files]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Image files of a folder, sorted by name."""
+    place = folder / IMAGES if (folder / CLASSES).is_file() else folder
+    found = sorted(file for file in place.iterdir() if file.suffix.lower() in FORMATS)
+    if not found:
+        raise DatasetError(place, None, "there are no images", f"expected files named {', '.join(FORMATS)}")
+    return found

@@ -1,0 +1,254 @@
+"""The segmenter: images with annotations of any kind in, masks out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from multiutility.annotations import Annotation
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.learning import MultiUtilitySSVM
+from multiutility.vision import defaults
+from multiutility.vision.evaluation import evaluate
+from multiutility.vision.features.preset import Preset
+from multiutility.vision.features.presets import preset
+from multiutility.vision.learning import PassProgress, Units, find_label, typical_margin, warn_unmet
+from multiutility.vision.model_file import read_model, write_model
+from multiutility.vision.photo import ImageArray, photos
+from multiutility.vision.predictor import Prediction, Predictor, Progress
+from multiutility.vision.store import FeatureStore
+from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
+
+ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | None
+
+# Parameters that say how a model is made, and not how fast or where: they are kept in its file.
+MADE_BY = ("C", "alpha", "beta", "class_weight", "tol", "max_iter", "max_side", "refine", "random_state")
+
+
+class Segmenter(BaseEstimator):
+    """Learns to label the pixels of images, from masks, boxes, seeds and tags in any mix.
+
+    Images are cut into superpixels, whose features go into a ``MultiUtilitySSVM``. Losses count shares of the
+    image, and features are scaled to a mean norm of 1, so that ``C`` means the same for images of every size
+    and for all features.
+
+    Parameters
+    ----------
+    features : str or Preset
+        Features of superpixels: ``"deep"``, ``"context"``, ``"paper"``, ``"scene"``, or a preset of your own.
+    C, alpha : float
+        Weight of the slacks, and of those of weak annotations among them; see ``MultiUtilitySSVM``.
+    beta : float
+        Weight of the terms of boxes and seeds in the losses of weak annotations.
+    class_weight : None, "balanced" or dict
+        Weights of classes by name in the losses, scaled to the mean 1.
+    n_superpixels : int or None
+        About how many superpixels an image has; by default, as the preset has it.
+    max_side : int
+        Images with a longer side are labeled at this size, and their masks enlarged. In prediction, it is
+        never more than the largest training image had, so that things appear at the size they were learned.
+    refine : bool
+        Whether borders of superpixels are moved to where the colors change, see ``refined``.
+    tol, max_iter : float, int
+        When learning ends; see ``MultiUtilitySSVM``.
+    random_state : int
+        The same data and number give the same model, whatever ``n_jobs`` is.
+    n_jobs : int
+        Cores to use.
+    store : path or None
+        Folder that keeps prepared features, so that the next time they need not be computed.
+    progress : callable
+        Called with a stage, how much of it is done, and of how much.
+
+    Attributes
+    ----------
+    classes_ : Classes
+        Names and colors, by label.
+    predictor_ : Predictor
+        The model itself.
+    objective_ : structured ndarray
+        The objective after every pass, see ``MultiUtilitySSVM``.
+    n_iter_, n_images_ : int
+        Outer iterations of learning, and images that were learned from.
+
+    The last three are there after ``fit`` only, and not after ``load``.
+    """
+
+    def __init__(
+        self,
+        features: str | Preset = "deep",
+        C: float = defaults.C,  # noqa: N803
+        *,
+        alpha: float = defaults.ALPHA,
+        beta: float = defaults.BETA,
+        class_weight: ClassWeight = None,
+        n_superpixels: int | None = None,
+        max_side: int = 640,
+        refine: bool = True,
+        tol: float = defaults.TOL,
+        max_iter: int = defaults.MAX_ITER,
+        random_state: int = 0,
+        n_jobs: int = 1,
+        store: str | Path | None = None,
+        progress: StageProgress | None = None,
+    ) -> None:
+        self.features = features
+        self.C = C
+        self.alpha = alpha
+        self.beta = beta
+        self.class_weight = class_weight
+        self.n_superpixels = n_superpixels
+        self.max_side = max_side
+        self.refine = refine
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.store = store
+        self.progress = progress
+
+    def fit(
+        self,
+        images: DatasetFolder | Sequence[str | Path | ImageArray],
+        annotations: Sequence[PixelAnnotation] | None = None,
+        *,
+        classes: Classes | Sequence[str] | None = None,
+    ) -> Self:
+        """Learn from a dataset, or from images (paths or arrays) with their annotations and the classes."""
+        self._check_parameters()
+        if isinstance(images, DatasetFolder):
+            if annotations is not None or classes is not None:
+                raise ValueError("a dataset has its own annotations and classes: give nothing else")
+            return self.fit_prepared(self.prepare(annotated_photos(images), images.classes))
+        if annotations is None or classes is None:
+            raise ValueError("images without annotations and classes: give both, or a DatasetFolder alone")
+        if len(images) != len(annotations):
+            raise ValueError(f"{len(images)} images, but {len(annotations)} annotations")
+        pairs = zip(photos(images), annotations, strict=True)
+        annotated = [AnnotatedPhoto(p, partial(identity, a)) for p, a in pairs if not a.empty]
+        named = classes if isinstance(classes, Classes) else Classes.from_names(classes)
+        return self.fit_prepared(self.prepare(annotated, named))
+
+    def prepare(self, annotated: Sequence[AnnotatedPhoto], classes: Classes) -> TrainingSet:
+        """Compute the features of images; what this takes is the first part of ``fit``."""
+        chosen = self.features
+        named = preset(chosen, n_superpixels=self.n_superpixels) if isinstance(chosen, str) else chosen
+        store, seed = FeatureStore(self.store), self.random_state
+        return TrainingSet.prepare(
+            annotated, classes, named, self.max_side, seed, self.n_jobs, store, self.progress
+        )
+
+    def fit_prepared(self, training: TrainingSet) -> Self:
+        """Learn from prepared images: the second part of ``fit``."""
+        annotations = training.annotations(self.beta)
+        units = Units.of(training.problems())
+        problems = [units.balanced(problem) for problem in training.problems()]
+        learner = self._learner(training.classes, annotations, self.C / units.nodes**2)
+        with warnings.catch_warnings():
+            # It counts annotations; here they have names.
+            warnings.simplefilter("ignore", UnmetCoverWarning)
+            learner.fit(problems, annotations)
+        warn_unmet(training, problems, annotations, learner.imputed_)
+        self.objective_ = units.objective(learner.objective_)
+        self.n_iter_ = learner.n_iter_
+        self.n_images_ = sum(annotation is not None for annotation in annotations)
+        self.classes_ = training.classes
+        self.predictor_ = Predictor(
+            classes=training.classes,
+            preset=training.preset,
+            weights=units.weights(learner.weights_, problems[0].edge_features.shape[1]),
+            max_side=training.max_side,
+            typical_margin=typical_margin(learner, problems, training.preset.preset.weighted),
+            refine=self.refine,
+        )
+        return self
+
+    def predict(self, images: Sequence[str | Path | ImageArray]) -> list[NDArray[np.uint8]]:
+        """Masks uint8 [H, W] of images (paths or arrays), which hold label + 1, as index PNGs do."""
+        return [prediction.mask for prediction in self._predictions(images)]
+
+    def predict_scores(self, images: Sequence[str | Path | ImageArray]) -> list[NDArray[np.float32]]:
+        """Confidence in the predicted labels of all pixels, float32 [H, W] in 0..1.
+
+        It grows with the margin of the best label over the next one; 1/2 is typical of training images.
+        """
+        return [prediction.scores for prediction in self._predictions(images)]
+
+    def evaluate(self, dataset: DatasetFolder) -> dict[str, Any]:
+        """Compare predictions with the masks of a dataset.
+
+        Returns ``accuracy``, ``mean_recall``, ``mean_iou``, ``n_images`` and for each of ``classes`` its
+        ``recall``, ``iou`` and ``pixels``; see ``Evaluation``.
+        """
+        check_is_fitted(self, "predictor_")
+        store = FeatureStore(self.store)
+        return evaluate(self.predictor_, dataset, self.n_jobs, store, self._note("predicting")).to_dict()
+
+    def score(self, dataset: DatasetFolder) -> float:
+        """Part of all pixels with a label that is predicted rightly."""
+        return float(self.evaluate(dataset)["accuracy"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one safetensors file, which holds no code."""
+        check_is_fitted(self, "predictor_")
+        model = self.predictor_
+        parameters = {name: getattr(self, name) for name in MADE_BY}
+        write_model(Path(path), model, parameters)
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """Read a model from a file; ``parameters`` are those that files do not keep, such as ``n_jobs``."""
+        predictor, kept = read_model(Path(path))
+        model = cls(**{"features": predictor.preset.preset, **kept, **parameters})
+        model.predictor_ = predictor
+        model.classes_ = predictor.classes
+        return model
+
+    def _check_parameters(self) -> None:
+        """Raise now, rather than after minutes of work."""
+        for name in ("C", "alpha", "beta", "tol", "max_iter", "max_side", "n_jobs"):
+            value = getattr(self, name)
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name} is {value}: expected a positive number")
+
+    def _predictions(self, images: Sequence[str | Path | ImageArray]) -> Iterator[Prediction]:
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.predict(photos(images), self.n_jobs, progress=self._note("predicting"))
+
+    def _learner(
+        self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
+    ) -> MultiUtilitySSVM:
+        weights: Any = self.class_weight
+        weak = any(annotation is not None and not annotation.strong for annotation in annotations)
+        steps = self.max_iter + 1 if weak else 1
+        if weights is not None and weights != "balanced":
+            weights = {find_label(classes, name): weight for name, weight in weights.items()}
+        return MultiUtilitySSVM(
+            slack_weight,
+            alpha=self.alpha,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            class_weight=weights,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            callback=None if self.progress is None else PassProgress(self.progress, self.tol, steps),
+        )
+
+    def _note(self, stage: str) -> Progress | None:
+        return None if self.progress is None else partial(self.progress, stage)
+
+
+def identity(annotation: PixelAnnotation) -> PixelAnnotation:
+    """Return the annotation itself."""
+    return annotation

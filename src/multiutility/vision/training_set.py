@@ -1,0 +1,119 @@
+"""Annotated images, made ready for learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Self, TypeAlias
+
+from multiutility.annotations import Annotation
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import BOXES, MASKS, SEEDS, TAGS
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.problem import LabelingProblem
+from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
+from multiutility.vision.fitted_presets import fitted_preset
+from multiutility.vision.photo import FilePhoto, Photo, Shrunk, resized
+from multiutility.vision.rasterize import rasterize
+from multiutility.vision.store import FeatureStore
+
+# Told a stage of the work, how much of it is done, and of how much.
+StageProgress: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class AnnotatedPhoto:
+    """A photo, and how to get its annotation: masks are read when they are needed."""
+
+    photo: Photo
+    annotation: Callable[[], PixelAnnotation]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Annotated photographs with their features, at a size of at most ``max_side``.
+
+    Sizes of nodes are shares of the image, so that the losses of all images weigh the same.
+    """
+
+    classes: Classes
+    preset: FittedPreset
+    max_side: int
+    photos: Sequence[AnnotatedPhoto]
+    prepared: Sequence[Prepared]
+
+    @classmethod
+    def prepare(
+        cls,
+        photos: Sequence[AnnotatedPhoto],
+        classes: Classes,
+        preset: Preset,
+        max_side: int,
+        random_state: int = 0,
+        n_jobs: int = 1,
+        store: FeatureStore | None = None,
+        progress: StageProgress | None = None,
+    ) -> Self:
+        """Fit the preset on the photographs, and compute all features that are not in the store yet."""
+        if not photos:
+            raise ValueError("no image has an annotation: there is nothing to learn from")
+        kept = FeatureStore(None) if store is None else store
+        largest = max(max(one.photo.size()) for one in photos)
+        side = min(max_side, largest)
+        shrunk = [Shrunk(one.photo, side) for one in photos]
+        report = progress or ignore
+        fit_note, note = partial(report, "fitting features"), partial(report, "features")
+        fitted = fitted_preset(preset, shrunk, random_state, n_jobs, kept.folder, fit_note)
+        return cls(classes, fitted, side, photos, kept.prepare(fitted, shrunk, n_jobs, note))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the photographs."""
+        return [one.photo.name for one in self.photos]
+
+    def problems(self) -> list[LabelingProblem]:
+        """Return the labeling problems, with node sizes that add up to 1."""
+        return [in_shares(one) for one in self.prepared]
+
+    def annotations(self, beta: float) -> list[Annotation | None]:
+        """Return what the annotations say about the nodes; None if it is nothing."""
+        return list(self._annotations(beta))
+
+    def small_annotation(self, n: int) -> PixelAnnotation:
+        """Return the annotation of a photograph at the size of its regions."""
+        one = self.photos[n]
+        height, width = self.prepared[n].regions.shape
+        return resized(one.annotation(), one.photo.size(), (height, width))
+
+    def _annotations(self, beta: float) -> Iterator[Annotation | None]:
+        for n, (name, prepared) in enumerate(zip(self.names, self.prepared, strict=True)):
+            regions, other, cell = prepared.regions, self.classes.other, 1 / prepared.regions.size
+            small = self.small_annotation(n)
+            yield rasterize(small, regions, len(self.classes), beta=beta, other=other, cell=cell, name=name)
+
+
+def ignore(_stage: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def in_shares(prepared: Prepared) -> LabelingProblem:
+    """Return the problem with sizes of nodes as shares of the image; features are shared."""
+    problem = prepared.problem
+    sizes = problem.node_sizes / problem.node_sizes.sum()
+    return LabelingProblem(problem.node_features, problem.edges, problem.edge_features, sizes)
+
+
+def annotated_photos(dataset: DatasetFolder) -> list[AnnotatedPhoto]:
+    """Return the images of a dataset that have an annotation; raise if none has."""
+    found = [
+        AnnotatedPhoto(FilePhoto(sample.name, sample.path), sample.annotation)
+        for sample in dataset
+        if sample.kinds
+    ]
+    if not found:
+        fix = f"write {TAGS}, {BOXES} or {SEEDS}, or put masks into {MASKS}"
+        raise DatasetError(dataset.path, None, "no image has an annotation", fix)
+    return found

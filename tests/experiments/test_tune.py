@@ -1,0 +1,141 @@
+"""Tuning: folds, scores and the record of trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multiutility.datasets import DatasetFolder
+from multiutility.experiments.tune import Bench, Trial, Tuner, Tuning
+from multiutility.vision import Segmenter
+from multiutility.vision.photo import FilePhoto
+from multiutility.vision.training_set import AnnotatedPhoto, TrainingSet, annotated_photos
+from toy import toy_preset, write_mixed, write_toy
+
+GRID = {"C": (1e-4, 1.0), "alpha": (0.1, 1.0), "beta": ()}
+
+
+@pytest.fixture(scope="module")
+def segmenter() -> Segmenter:
+    return Segmenter(toy_preset(), C=1, tol=0.2, max_iter=1)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory, segmenter: Segmenter) -> TrainingSet:
+    folder = tmp_path_factory.mktemp("tune")
+    dataset = write_mixed(folder / "mixed", write_toy(folder / "toy", n_train=8, n_validation=1))
+    return segmenter.prepare(annotated_photos(dataset), dataset.classes)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def test_only_masks_are_held_out(mixed: TrainingSet) -> None:
+    bench = Bench(mixed, n_folds=5, metric="accuracy", random_state=0)
+    assert bench.n_folds == 2
+    assert bench.strong == [0, 1]
+    assert sorted(n for fold in bench.folds for n in fold) == [0, 1]
+    assert bench.tunable == {"C", "alpha", "beta"}
+
+
+def test_score_is_that_of_a_model_that_has_not_seen_the_fold(
+    mixed: TrainingSet, segmenter: Segmenter
+) -> None:
+    bench = Bench(mixed, n_folds=2, metric="accuracy", random_state=0)
+    (held_out,) = bench.folds[0]
+    others = [one for n, one in enumerate(mixed.photos) if n != held_out]
+    model = Segmenter(mixed.preset.preset, C=1, tol=0.2, max_iter=1)
+    part = TrainingSet(
+        mixed.classes,
+        mixed.preset,
+        mixed.max_side,
+        others,
+        [one for n, one in enumerate(mixed.prepared) if n != held_out],
+    )
+    photo = mixed.photos[held_out]
+    (found,) = model.fit_prepared(part).predict([photo.photo.image()])
+    mask = photo.annotation().mask
+    assert mask is not None
+    assert bench.score(segmenter, 0) == pytest.approx((found == mask)[mask > 0].mean())
+
+
+def test_without_masks_annotations_judge(tmp_path: Path, segmenter: Segmenter) -> None:
+    mixed = write_mixed(tmp_path / "mixed", write_toy(tmp_path / "toy", n_train=8, n_validation=1))
+    weak = mixed.select(sample.name for sample in mixed if "mask" not in sample.kinds)
+    training = segmenter.prepare(annotated_photos(weak), weak.classes)
+    bench = Bench(training, n_folds=2, metric="accuracy", random_state=0)
+    assert sorted(n for fold in bench.folds for n in fold) == list(range(6))
+    assert bench.tunable == {"C", "beta"}
+    held_out = bench.folds[1]
+    rest = weak.select(name for n, name in enumerate(weak.names) if n not in held_out)
+    # Features are fitted on all images, as they are before tuning.
+    photos = [AnnotatedPhoto(FilePhoto(one.name, one.path), one.annotation) for one in rest]
+    prepared = [training.preset.prepare(one.photo.image()) for one in photos]
+    model = Segmenter(toy_preset(), C=1, tol=0.2, max_iter=1)
+    model.fit_prepared(TrainingSet(weak.classes, training.preset, training.max_side, photos, prepared))
+    losses, sizes = [], []
+    for n in held_out:
+        (mask,) = model.predict([weak[weak.names[n]].path])
+        problem, annotation = training.problems()[n], training.annotations(beta=1.0)[n]
+        assert annotation is not None
+        labels = np.zeros(problem.n_nodes, dtype=np.int32)
+        labels[training.prepared[n].regions] = mask.astype(np.int32) - 1
+        losses.append(annotation.loss(problem, labels))
+        sizes.append(annotation.label_sizes(problem).sum())
+    assert bench.score(segmenter, 1) == pytest.approx(1 - sum(losses) / sum(sizes))
+
+
+def test_finds_the_better_setting_and_goes_on_after_an_interruption(
+    mixed: TrainingSet, segmenter: Segmenter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, int, int]] = []
+    log = tmp_path / "log.json"
+    tuner = Tuner(segmenter, GRID, 2, "mean_recall", log, lambda *step: told.append(step))
+    score, calls = Bench.score, []
+
+    def interrupted(self: Bench, tried: Segmenter, fold: int) -> float:
+        calls.append(fold)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        # The toy is so easy that all settings are equally good.
+        return score(self, tried, fold) + tried.C - tried.alpha
+
+    monkeypatch.setattr(Bench, "score", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tuner.tune(mixed)
+    assert len(json.loads(log.read_text())["trials"]) == 2
+    found = tuner.tune(mixed)
+    assert len(calls) == 3 + 4  # of 6 trials, 2 were there
+    assert (found.best["C"], found.best["alpha"]) == (1.0, 0.1)
+    assert told[-1][1] == told[-1][2]
+    again = tuner.tune(mixed)
+    assert again == found
+    assert len(calls) == 7
+    other = Tuner(segmenter, GRID, 2, "accuracy", log)
+    with pytest.raises(ValueError, match="of other images, features or options"):
+        other.tune(mixed)
+    log.write_text("[]")
+    with pytest.raises(ValueError, match="not a record of tuning"):
+        tuner.tune(mixed)
+
+
+def test_means_are_sorted() -> None:
+    trials = [Trial({"C": c}, fold, c + 0.1 * fold) for c in (0.1, 0.5, 0.3) for fold in (0, 1)]
+    tuning = Tuning("accuracy", tuple(trials))
+    assert [setting["C"] for setting, _ in tuning.means()] == [0.5, 0.3, 0.1]
+    assert np.allclose([score for _, score in tuning.means()], [0.55, 0.35, 0.15])
+    assert tuning.to_dict()["best"] == {"C": 0.5}
+
+
+def test_arguments_are_checked(segmenter: Segmenter, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="metric is 'x'"):
+        Tuner(segmenter, metric="x")
+    with pytest.raises(ValueError, match="n_folds is 1"):
+        Tuner(segmenter, n_folds=1)
+    dataset: DatasetFolder = write_toy(tmp_path / "toy", n_train=1, n_validation=0)
+    training = segmenter.prepare(annotated_photos(dataset), dataset.classes)
+    with pytest.raises(ValueError, match="less than two annotated images"):
+        Bench(training, 2, "accuracy", 0)

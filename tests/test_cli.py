@@ -1,0 +1,306 @@
+"""The command line: every command on a small dataset, exit codes, and what programs read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from typer.testing import CliRunner, Result
+
+from multiutility.cli import app
+from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
+from multiutility.vision import features
+from multiutility.vision.features import presets
+from multiutility.vision.features.preset import FittedPreset
+from toy import CLASSES, toy_picture, toy_preset, write_toy
+
+COMMANDS = [
+    "demo",
+    "validate",
+    "summary",
+    "convert",
+    "weaken",
+    "prepare",
+    "tune",
+    "train",
+    "predict",
+    "evaluate",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("cli") / "toy", n_train=8, n_validation=4).path
+
+
+@pytest.fixture(autouse=True)
+def cheap_features(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setitem(presets.PRESETS, "deep", toy_preset)
+    monkeypatch.setitem(features.KINDS, "MeanColor", "toy")
+    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(presets.PRESETS, "deep", toy_preset)
+        patch.setitem(features.KINDS, "MeanColor", "toy")
+        patch.setenv("MULTIUTILITY_CACHE", str(out / "cache"))
+        weak = run("weaken", folder, out / "weak", "--split", "train", "--keep-masks", 2, "--tags", "--boxes")
+        assert weak.exit_code == 0, weak.output
+        learned = run("train", out / "weak", "--split", "train", "--C", 1, "--out", out / "m.safetensors")
+        assert learned.exit_code == 0, learned.output
+    return out
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def test_help_lists_all_commands_with_examples() -> None:
+    text = run("--help").stdout
+    assert all(f" {command} " in text for command in COMMANDS)
+    for command in COMMANDS:
+        own = run(command, "--help")
+        assert own.exit_code == 0
+        assert f"multiutility {command}" in own.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = """
+import sys
+from multiutility.cli import app
+try:
+    app(["--help"])
+except SystemExit as exit:
+    assert exit.code == 0
+heavy = {"sklearn", "scipy", "cv2", "skimage", "onnxruntime", "matplotlib", "PIL", "safetensors"}
+print("loaded:", *sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_validate_tells_problems_by_its_exit_code(folder: Path, tmp_path: Path) -> None:
+    assert run("validate", folder).exit_code == 0
+    assert json.loads(run("validate", folder, "--json").stdout) == []
+    write_toy(tmp_path / "bad", 2, 1)
+    (tmp_path / "bad" / "tags.csv").write_text("image,label\npicture00,grasss\n")
+    (tmp_path / "bad" / "boxes.csv").write_text("image,label,left,top,right,bottom\npicture01,cow,9,9,5,12\n")
+    found = run("validate", tmp_path / "bad")
+    assert found.exit_code == 1
+    assert "tags.csv, row 2: unknown label 'grasss'; did you mean 'grass'?" in found.stdout
+    assert "boxes.csv, row 2" in found.stdout
+    rows = json.loads(run("validate", tmp_path / "bad", "--json").stdout)
+    assert [(row["file"], row["row"]) for row in rows] == [("boxes.csv", 2), ("tags.csv", 2)]
+    assert run("validate", tmp_path / "nowhere").exit_code == 2
+
+
+def test_summary_counts_and_draws(folder: Path, tmp_path: Path) -> None:
+    told = run("summary", folder, "--json", "--picture", tmp_path / "s.png")
+    assert told.exit_code == 0
+    found = json.loads(told.stdout)
+    assert found["n_images"] == 12
+    masks = [sample.mask() for sample in DatasetFolder(folder)]
+    pixels = sum(int((mask == 3).sum()) for mask in masks if mask is not None)
+    assert next(one for one in found["classes"] if one["name"] == "cow")["pixels"] == pixels
+    assert read_image(tmp_path / "s.png").size > 0
+    text = run("summary", folder, "--split", "train", "--no-picture").stdout
+    assert "8 images" in text
+    assert "cow" in text
+
+
+def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: Path) -> None:
+    weak = DatasetFolder(trained / "weak")
+    assert weak.names == DatasetFolder(folder).split("train").names
+    kinds = [sample.kinds for sample in weak]
+    assert sum("mask" in kind for kind in kinds) == 2
+    assert all(kind == {"mask"} or kind == {"tags", "boxes"} for kind in kinds)
+    assert run("weaken", folder, tmp_path / "tags").exit_code == 0
+    assert all(sample.kinds == {"tags"} for sample in DatasetFolder(tmp_path / "tags"))
+    assert DatasetFolder(tmp_path / "tags").splits == ("train", "validation")
+    done = run("weaken", folder, tmp_path / "all", "--keep-masks", "all", "--other", "--split", "validation")
+    assert done.exit_code == 0
+    other = DatasetFolder(tmp_path / "all")
+    assert other.classes.other == len(CLASSES)
+    assert all(sample.kinds == {"mask"} for sample in other)
+    assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
+    assert run("weaken", folder, tmp_path / "all").exit_code == 2  # there is a dataset already
+
+
+def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
+    assert run("convert", folder, tmp_path / "coco", "--to", "coco").exit_code == 0
+    assert run("convert", "coco", tmp_path / "coco", tmp_path / "back").exit_code == 0
+    back, there = DatasetFolder(tmp_path / "back"), DatasetFolder(folder)
+    assert back.classes.names == there.classes.names
+    for sample in there:
+        found, mask = back[sample.name].mask(), sample.mask()
+        assert found is not None
+        assert mask is not None
+        assert np.array_equal(found, mask)
+    for arguments in (
+        ("coco", tmp_path),
+        (folder, tmp_path / "x", "--to", "msrc"),
+        ("cocoo", folder, tmp_path),
+    ):
+        assert run("convert", *arguments).exit_code == 2
+
+
+def test_train_tells_programs_what_it_did(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    done = run("train", folder, "--C", 0.1, "--out", out, "--json", "--class-weight", "balanced")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["n_images"] == 8  # the split train, as there is one
+    assert told["model"] == str(out)
+    assert out.is_file()
+    assert "split train" in done.stderr
+
+
+def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp_path: Path) -> None:
+    model = trained / "m.safetensors"
+    out = tmp_path / "pictures"
+    done = run("evaluate", model, folder, "--split", "validation", "--json", "--out", out)
+    assert done.exit_code == 0
+    scores = json.loads(done.stdout)
+    assert set(scores) == {"accuracy", "mean_recall", "mean_iou", "n_images", "classes"}
+    assert set(scores["classes"]["cow"]) == {"recall", "iou", "pixels"}
+    assert sorted(file.name for file in out.iterdir()) == ["confusion.png", "gallery.png"]
+    assert all(read_image(file).shape[1] > 300 for file in out.iterdir())
+    part = DatasetFolder(folder).split("validation")
+    masks = tmp_path / "masks"
+    assert run("predict", model, *(sample.path for sample in part), "--out", masks).exit_code == 0
+    pairs = [(sample.mask(), read_mask(masks / f"{sample.name}.png")) for sample in part]
+    right = sum(int(((a == b) & (a > 0)).sum()) for a, b in pairs if a is not None)
+    counted = sum(int((a > 0).sum()) for a, _ in pairs if a is not None)
+    assert scores["accuracy"] == pytest.approx(right / counted)
+    assert scores["accuracy"] > 0.85
+    text = run("evaluate", model, folder, "--split", "validation", "--no-pictures").stdout
+    assert f"accuracy {100 * scores['accuracy']:.1f} %" in text
+
+
+# pycocotools does not know the latest NumPy.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_predict_writes_all_kinds_of_results(trained: Path, tmp_path: Path) -> None:
+    image, _ = toy_picture(np.random.default_rng(9), shape=(70, 90))
+    (tmp_path / "in").mkdir()
+    write_image(tmp_path / "in" / "photo.png", image)
+    write_image(tmp_path / "in" / "other.png", image[:20, :30])
+    out, options = tmp_path / "out", ("--overlay", "--scores", "--coco", "--json")
+    done = run("predict", trained / "m.safetensors", tmp_path / "in", "--out", out, *options)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["n_images"] == 2
+    mask = read_mask(out / "photo.png")
+    assert mask.shape == (70, 90)
+    assert read_image(out / "overlay" / "photo.png").shape == (70, 90, 3)
+    assert read_image(out / "scores" / "other.png").shape == (20, 30, 3)
+    with (out / "classes.csv").open() as file:
+        assert [row["name"] for row in csv.DictReader(file)] == list(CLASSES.names)
+    palette = read_image(out / "photo.png")
+    assert np.array_equal(palette, CLASSES.palette[mask])
+    coco = COCO(str(out / "coco.json"))
+    (photo,) = (one for one in coco.loadImgs(coco.getImgIds()) if one["file_name"] == "photo.png")
+    restored = np.zeros((70, 90), dtype=np.uint8)
+    for one in coco.loadAnns(coco.getAnnIds(imgIds=photo["id"])):
+        restored[coco.annToMask(one) > 0] = one["category_id"]
+    assert np.array_equal(restored, mask)
+
+
+def test_predict_goes_on_with_what_is_missing(trained: Path, folder: Path, tmp_path: Path) -> None:
+    model, out = trained / "m.safetensors", tmp_path / "out"
+    assert run("predict", model, folder, "--out", out).exit_code == 0
+    assert len(list(out.glob("*.png"))) == 12
+    (out / "picture03.png").unlink()
+    done = run("predict", model, folder, "--out", out, "--missing", "--json")
+    assert list(json.loads(done.stdout)["masks"]) == [str(folder / "images" / "picture03.png")]
+
+
+@contextmanager
+def pressed_at(call: int) -> Iterator[list[Any]]:
+    """Let Ctrl-C be pressed while the features of an image are computed; yields those that were."""
+    prepare = FittedPreset.prepare
+    calls: list[Any] = []
+
+    def pressed(self: FittedPreset, image: Any) -> Any:
+        calls.append(image)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return prepare(self, image)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FittedPreset, "prepare", pressed)
+        yield calls
+
+
+def test_interrupted_work_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
+    arguments = ("prepare", folder, "--split", "train", "--store", tmp_path / "store", "--jobs", 1)
+    with pressed_at(4):
+        stopped = run(*arguments)
+    assert stopped.exit_code == 130
+    assert "goes on from there" in stopped.stderr
+    with pressed_at(0) as calls:
+        assert run(*arguments).exit_code == 0
+        assert len(calls) == 5
+        done = run("train", folder, "--store", tmp_path / "store", "--out", tmp_path / "m.safetensors")
+        assert done.exit_code == 0
+        assert len(calls) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "nowhere"], "nowhere: there is no such folder"),
+        (["train", "{folder}", "--split", "trian"], "did you mean 'train'?"),
+        (["train", "{folder}", "--C", "-1"], "C is -1"),
+        (["train", "{folder}", "--out", "missing/m.safetensors"], "its folder does not exist"),
+        (["train", "{folder}", "--out", "{folder}"], "is a folder"),
+        (["train", "{folder}", "--features", "dep"], "dep"),
+        (["predict", "{folder}/classes.csv", "{folder}"], "not a model file"),
+        (["predict", "nowhere.safetensors", "{folder}"], "no such file"),
+        (["predict", "{model}", "nowhere.jpg"], "nowhere.jpg: there is no such image"),
+        (["predict", "{model}", "{folder}/classes.csv"], "classes.csv"),
+        (["predict", "{model}", "{folder}", "{folder}/images/picture00.png"], "picture00.png: named as"),
+        (["evaluate", "{model}", "nowhere"], "nowhere: there is no such folder"),
+        (["summary", "{folder}", "--split", "x"], "no split 'x'"),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(
+    trained: Path,
+    folder: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"folder": str(folder), "model": str(trained / "m.safetensors")}
+    done = run(*(argument.format(**names) for argument in arguments))
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.output
+    assert done.stdout == ""
+
+
+def test_tune_prints_the_best_setting(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiutility.experiments.tune.GRID", {"C": (0.1,), "alpha": (), "beta": ()})
+    out = tmp_path / "t.json"
+    done = run("tune", trained / "weak", "--folds", 2, "--out", out, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["metric"] == "accuracy"
+    assert len(told["settings"]) == 2  # the default, and the one of the grid
+    assert told["best"]["C"] == told["settings"][0]["C"]
+    assert told["settings"][0]["score"] >= told["settings"][1]["score"]
+    text = run("tune", trained / "weak", "--folds", 2, "--out", out)
+    assert f"--C {told['best']['C']:g}" in text.stderr

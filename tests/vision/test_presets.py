@@ -1,0 +1,165 @@
+"""Presets: sizes, determinism, and a way through files."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from multiutility.vision.borders import Borders
+from multiutility.vision.features.boundary import Boundary
+from multiutility.vision.features.location import Location
+from multiutility.vision.features.parameters import decode, encode
+from multiutility.vision.features.preset import FittedPreset, Preset
+from multiutility.vision.features.presets import PRESETS, preset
+from multiutility.vision.superpixels import RegionMerging, Slic
+from noise_pictures import noise_image
+
+IMAGES = [noise_image(60, 80, seed) for seed in range(3)]
+NAMES = ["paper", "scene", "context"]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def fitted(request: pytest.FixtureRequest) -> FittedPreset:
+    return preset(request.param, n_superpixels=20).fit(IMAGES, random_state=0)
+
+
+def arrays(fitted: FittedPreset, image: NDArray[np.uint8]) -> list[NDArray[np.generic]]:
+    prepared = fitted.prepare(image)
+    problem = prepared.problem
+    return [
+        problem.node_features,
+        problem.edges,
+        problem.edge_features,
+        problem.node_sizes,
+        prepared.regions,
+    ]
+
+
+def same(one: list[NDArray[np.generic]], other: list[NDArray[np.generic]]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_all_names_are_known() -> None:
+    assert sorted(PRESETS) == ["context", "deep", "paper", "scene"]
+    with pytest.raises(ValueError, match="'papers': expected one of"):
+        preset("papers")
+
+
+def test_prepared_problems_fit_their_regions(fitted: FittedPreset) -> None:
+    image = noise_image(70, 50, 8)
+    prepared = fitted.prepare(image)
+    problem, regions = prepared.problem, prepared.regions
+    assert regions.shape == (70, 50)
+    assert np.array_equal(problem.node_sizes, np.bincount(regions.ravel()))
+    assert problem.node_features.dtype == problem.edge_features.dtype == np.float32
+    assert len({tuple(row) for row in problem.node_features.tolist()}) > 1
+    assert problem.edge_features.min() >= 0
+
+
+def test_numbers_of_features() -> None:
+    sizes = {}
+    for name in ("paper", "scene"):
+        problem = preset(name, n_superpixels=20).fit(IMAGES, 0).prepare(IMAGES[0]).problem
+        sizes[name] = problem.node_features.shape[1], problem.edge_features.shape[1]
+    assert sizes == {"paper": (3 * (512 + 128 + 36), 4), "scene": (3 * 3108, 26)}
+
+
+def test_paper_features_have_unit_length_before_the_map() -> None:
+    found = preset("paper", n_superpixels=20).fit(IMAGES, 0).prepare(IMAGES[0]).problem.node_features
+    # The first third is sqrt(x / 2): its fourth powers sum to a quarter of the squared length of x.
+    roots = found[:, : found.shape[1] // 3]
+    np.testing.assert_allclose((roots**4).sum(axis=1), 1 / 4, rtol=1e-4)
+
+
+def test_a_fitted_preset_goes_through_json_and_arrays(fitted: FittedPreset) -> None:
+    parameters = json.loads(json.dumps(fitted.parameters()))
+    state = {name: array.copy() for name, array in fitted.state.items()}
+    again = FittedPreset.from_parts(parameters, state)
+    assert again.preset == fitted.preset
+    assert again.parameters() == fitted.parameters()
+    assert same(arrays(again, IMAGES[1]), arrays(fitted, IMAGES[1]))
+    assert all(array.dtype == np.float32 for array in fitted.state.values())
+
+
+def test_fits_are_the_same_whatever_the_workers(fitted: FittedPreset) -> None:
+    seen: list[tuple[int, int]] = []
+    sources = [partial(np.copy, image) for image in IMAGES]
+    again = fitted.preset.fit(sources, 0, n_jobs=2, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert same(list(again.state.values()), list(fitted.state.values()))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 30), (40, 2)])
+def test_any_size_of_image(fitted: FittedPreset, shape: tuple[int, int]) -> None:
+    problem = fitted.prepare(noise_image(*shape, 4)).problem
+    assert problem.node_sizes.sum() == shape[0] * shape[1]
+    assert np.isfinite(problem.node_features).all()
+
+
+def test_gray_images_are_images(fitted: FittedPreset) -> None:
+    gray = noise_image(40, 50, 4)[..., 0]
+    assert same(arrays(fitted, gray), arrays(fitted, np.repeat(gray[..., np.newaxis], 3, axis=2)))
+
+
+def test_images_of_other_kinds_are_errors(fitted: FittedPreset) -> None:
+    wrongs: list[NDArray[Any]] = [
+        np.zeros((4, 4, 3)),
+        np.zeros((4, 4, 4), np.uint8),
+        np.zeros((0, 4), np.uint8),
+    ]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match=r"expected uint8 \[H, W, 3\]"):
+            fitted.prepare(wrong)
+
+
+def test_weighted_features_are_relative_to_sizes_and_lengths() -> None:
+    plain = Preset("own", Slic(20), (Location(2, 2),), (Boundary(),))
+    weighted = Preset("own", Slic(20), (Location(2, 2),), (Boundary(),), weighted=True)
+    one, other = (kind.fit(IMAGES, 0).prepare(IMAGES[0]).problem for kind in (plain, weighted))
+    ratio = one.node_sizes / one.node_sizes.mean()
+    np.testing.assert_allclose(other.node_features, one.node_features * ratio[:, np.newaxis], rtol=1e-5)
+    lengths = Borders.of(Slic(20)(IMAGES[0])).lengths
+    ratio = lengths / lengths.mean()
+    np.testing.assert_allclose(other.edge_features, one.edge_features * ratio[:, np.newaxis], rtol=1e-5)
+    assert ratio.std() > 0.05
+
+
+def test_fit_sees_few_images_chosen_by_the_seed() -> None:
+    opened: list[int] = []
+
+    def source(index: int) -> NDArray[np.uint8]:
+        opened.append(index)
+        return IMAGES[0]
+
+    own = Preset("own", Slic(20), (Location(2, 2),), (), fit_images=5)
+    chosen = []
+    for seed in (0, 0, 1):
+        opened.clear()
+        own.fit([partial(source, index) for index in range(40)], seed)
+        chosen.append(sorted(opened))
+    assert len(set(chosen[0])) == 5
+    assert chosen[0] == chosen[1] != chosen[2]
+    with pytest.raises(ValueError, match="no images"):
+        own.fit([], 0)
+
+
+def test_only_known_kinds_can_be_named() -> None:
+    with pytest.raises(ValueError, match="unknown kind of feature 'Slick'; did you mean 'Slic'"):
+        decode({"kind": "Slick"})
+    with pytest.raises(ValueError, match=r"unknown kind of feature 'os\.system'"):
+        decode([{"kind": "os.system"}])
+    with pytest.raises(ValueError, match="Slic cannot be made from"):
+        decode({"kind": "Slic", "n": 3})
+    assert decode(encode(RegionMerging(9))) == RegionMerging(9)
+
+
+def test_another_version_of_features_is_an_error() -> None:
+    found = Preset("own", Slic(20), (), ()).fit(IMAGES, 0)
+    parameters = {**found.parameters(), "version": 0}
+    with pytest.raises(ValueError, match="version 0"):
+        FittedPreset.from_parts(parameters, found.state)
