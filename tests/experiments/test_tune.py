@@ -47,7 +47,8 @@ def test_score_is_that_of_a_model_that_has_not_seen_the_fold(
     bench = Bench(mixed, n_folds=2, metric="accuracy", random_state=0)
     (held_out,) = bench.folds[0]
     others = [one for n, one in enumerate(mixed.photos) if n != held_out]
-    model = Segmenter(mixed.preset.preset, C=1, tol=0.2, max_iter=1)
+    # Trials are scored on superpixels, without the refinement of their borders.
+    model = Segmenter(mixed.preset.preset, C=1, tol=0.2, max_iter=1, refine=False)
     part = TrainingSet(
         mixed.classes,
         mixed.preset,
@@ -74,7 +75,7 @@ def test_without_masks_annotations_judge(tmp_path: Path, segmenter: Segmenter) -
     # Features are fitted on all images, as they are before tuning.
     photos = [AnnotatedPhoto(FilePhoto(one.name, one.path), one.annotation) for one in rest]
     prepared = [training.preset.prepare(one.photo.image()) for one in photos]
-    model = Segmenter(toy_preset(), C=1, tol=0.2, max_iter=1)
+    model = Segmenter(toy_preset(), C=1, tol=0.2, max_iter=1, refine=False)
     model.fit_prepared(TrainingSet(weak.classes, training.preset, training.max_side, photos, prepared))
     losses, sizes = [], []
     for n in held_out:

@@ -115,6 +115,7 @@ def test_centers_find_clusters_and_are_never_more_than_the_samples() -> None:
 
 WORDS: list[Words] = [
     SiftWords(16),
+    SiftWords(16, cells=(5,)),
     ColorWords(12),
     ColorWords(12, lab=True),
     TextonWords(14),
@@ -129,9 +130,9 @@ def test_words_are_counted_in_regions(words: Words, shape: tuple[int, int]) -> N
     picture = noise_picture(*shape, seed=9)
     state = words.fit(TRAINING, np.random.default_rng(0))
     found = words.find(picture, state)
-    assert found.shape == shape
+    assert found.shape[1:] == shape
     counts = words.describe(picture, state)
-    expected = [np.bincount(found[mask], minlength=words.n_words) for mask in members(picture)]
+    expected = [np.bincount(found[:, mask].ravel(), minlength=words.n_words) for mask in members(picture)]
     assert np.array_equal(counts, expected)
 
 
@@ -146,7 +147,7 @@ def test_color_words_are_the_nearest_colors() -> None:
     state = {"centers": np.array([[0, 0, 0], [255, 0, 0], [255, 255, 255]], dtype=np.float32)}
     image = np.array([[[10, 0, 20], [200, 30, 30], [250, 240, 255]]], dtype=np.uint8)
     picture = Picture(image, np.zeros((1, 3), dtype=np.int32))
-    assert ColorWords(3).find(picture, state).tolist() == [[0, 1, 2]]
+    assert ColorWords(3).find(picture, state).tolist() == [[[0, 1, 2]]]
 
 
 def sift_by_loop(gray: NDArray[np.uint8], row: int, column: int, cell: int) -> NDArray[np.float64]:
@@ -273,7 +274,7 @@ def test_dilated_counts_words_around_regions() -> None:
 def test_border_words_are_those_of_the_sides() -> None:
     picture = noise_picture(30, 40, seed=5)
     words = ChannelWords(0, 5)
-    found, regions = words.find(picture, {}), picture.regions
+    found, regions = words.find(picture, {})[0], picture.regions
     steps = {"left": (0, -1), "right": (0, 1), "top": (-1, 0), "bottom": (1, 0)}
     for side in SIDES:
         expected = np.zeros((picture.n_regions, 5))

@@ -82,7 +82,7 @@ def line_chart(
     x_label: str,
     y_label: str,
     marks: Sequence[float] = (),
-    size: tuple[float, float] = (560, 400),
+    size: tuple[float, float] = (520, 380),
 ) -> str:
     """Return curves with axes from 0 on, each named in a row above; ``marks`` are upright lines at some x.
 
@@ -134,7 +134,7 @@ def dot_chart(
     names: Sequence[tuple[str, str]],
     title: str,
     x_label: str,
-    width: float = 560,
+    width: float = 520,
 ) -> str:
     """Return a row for each key with a dot for each of its values in 0..1, of the names and styles given.
 

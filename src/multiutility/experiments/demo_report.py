@@ -309,6 +309,5 @@ def by_hand(demo: Demo) -> str:
     ]
     made = f"multiutility {version('multiutility')}, Python {platform.python_version()}, {platform.machine()}"
     code = f"<pre>{escape(joined(commands))}</pre>"
-    return section(
-        "Once more, by hand", note, code, table(("stage", "time"), rows), f"<footer>{made}</footer>"
-    )
+    times = box("stages", [table(("stage", "time"), rows)])
+    return section("Once more, by hand", note, code, times, f"<footer>{made}</footer>")

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Colors are counted in 8 x 8 x 8 bins. Some of each histogram is the same for all colors, since a label may
-# have colors nearby that it has nowhere else.
+# have colors here that it has nowhere else in the image.
 BITS = 5
-PRIOR = 0.05
+N_BINS = 1 << 3 * (8 - BITS)
+PRIOR = 0.02
 
 
 def refined(
@@ -24,7 +25,8 @@ def refined(
     Superpixels are often a few pixels off. Here pixels near a border between labels take the label whose
     colors in this image fit best: with histograms ``p_k`` of the colors of each label's pixels, the label k
     that maximizes the mean of ``log p_k(color)`` over a ``window``, minus ``pull`` times the distance from
-    the pixels of k, in pixels.
+    the pixels of k. In the histograms pixels count by their squared distance from the border, up to the
+    reach, as those next to it may have the wrong label.
 
     >>> image = np.zeros((16, 16, 3), np.uint8)
     >>> image[:, 6:] = 255
@@ -36,18 +38,28 @@ def refined(
     labels = np.unique(mask).tolist()
     if len(labels) == 1:
         return mask
+    distances = [distance_from(mask == label) for label in labels]
+    to_border = np.sort(distances, axis=0)[1]  # the label that is next, after a pixel's own
+    trust = np.minimum(to_border, reach) ** 2
     bins = (image >> BITS).astype(np.intp) @ np.array([1 << 2 * (8 - BITS), 1 << (8 - BITS), 1])
     result, best = mask.copy(), np.full(mask.shape, -np.inf, dtype=np.float32)
-    to_border = np.full(mask.shape, np.inf, dtype=np.float32)
-    for label in labels:
+    for label, distance in zip(labels, distances, strict=True):
         own = mask == label
-        distance = np.asarray(cv2.distanceTransform((~own).astype(np.uint8), cv2.DIST_L2, 5), np.float32)
-        np.minimum(to_border, distance, out=to_border, where=~own)
-        counts = np.bincount(bins[own], minlength=1 << 3 * (8 - BITS))
-        share = (1 - PRIOR) * counts / counts.sum() + PRIOR / len(counts)
-        fit = np.log(share).astype(np.float32)[bins]
+        fit = log_shares(bins[own], trust[own])[bins]
         score = np.asarray(cv2.blur(fit, (window, window)), np.float32) - np.float32(pull) * distance
         better = score > best
         result[better] = label
         best[better] = score[better]
     return np.where(to_border <= reach, result, mask)
+
+
+def distance_from(pixels: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Distance of all pixels from the nearest of those [H, W]."""
+    return np.asarray(cv2.distanceTransform((~pixels).astype(np.uint8), cv2.DIST_L2, 5), np.float32)
+
+
+def log_shares(bins: NDArray[np.intp], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Logarithms of the shares that bins have, [512]."""
+    counts = np.bincount(bins, weights, minlength=N_BINS)
+    shares = (1 - PRIOR) * counts / counts.sum() + PRIOR / N_BINS
+    return np.asarray(np.log(shares), np.float32)

@@ -40,6 +40,7 @@ class Superpixels(Protocol):
 class Slic:
     """Regions of even size by k-means in color and place (Achanta et al. 2012).
 
+    >>> import numpy as np
     >>> image = np.zeros((20, 30, 3), dtype=np.uint8)
     >>> image[:, 15:] = 255
     >>> regions = Slic(n_segments=6)(image)

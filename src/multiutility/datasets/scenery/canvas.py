@@ -58,7 +58,7 @@ class Canvas:
         kernel = [a * b for a in (near, 1.0, near) for b in (near, 1.0, near)]
         blurred = np.asarray(sharp.filter(ImageFilter.Kernel((3, 3), kernel)))
         noise = rng.standard_normal((height, width, 3), dtype=np.float32) * np.float32(rng.uniform(2.0, 10.0))
-        return np.clip(noise + blurred, 0, 255).astype(np.uint8)
+        return np.asarray(np.clip(noise + blurred, 0, 255), dtype=np.uint8)
 
     def _exposed(self, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Light that falls off to the sides, shadows of clouds, and what the camera does to colors."""
@@ -82,7 +82,7 @@ def gamma_curve(exponent: float) -> list[int]:
     >>> gamma_curve(1.0) == list(range(256))
     True
     """
-    return np.rint(255 * np.linspace(0, 1, 256) ** exponent).astype(int).tolist()
+    return [round(255 * (step / 255) ** exponent) for step in range(256)]
 
 
 def lying(sprite: Sprite, side: float) -> Field:

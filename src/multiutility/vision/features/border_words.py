@@ -9,7 +9,7 @@ import numpy as np
 
 from multiutility.vision.features.descriptor import Features, State, fit_once
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.features.words import Words, find_once
+from multiutility.vision.features.words import Words, count_at
 
 SIDES = ("left", "right", "top", "bottom")
 
@@ -38,8 +38,6 @@ class BorderWords:
             across[:] = False
         chosen = across if self.side in {"left", "right"} else ~across
         first, second = borders.first[chosen], borders.second[chosen]
-        owner = picture.regions.ravel()[second if self.side in {"left", "top"} else first].astype(np.int64)
-        found = find_once(self.words, picture, state).ravel()
-        shape = picture.n_regions, self.words.n_words
-        keys = np.concatenate([owner * shape[1] + found[pixels] for pixels in (first, second)])
-        return np.bincount(keys, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float32)
+        owner = picture.regions.ravel()[second if self.side in {"left", "top"} else first]
+        pixels = np.concatenate((first, second))
+        return count_at(self.words, picture, state, np.tile(owner, 2), pixels)

@@ -24,8 +24,8 @@ class ChannelWords:
         return {}
 
     def find(self, picture: Picture, state: State) -> WordMap:  # noqa: ARG002
-        """Bin of every pixel."""
-        return picture.image[..., self.channel].astype(np.int32) * self.n_words // 256
+        """Bin of every pixel, in one layer."""
+        return picture.image[np.newaxis, ..., self.channel].astype(np.int32) * self.n_words // 256
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the pixels of every region in every bin."""

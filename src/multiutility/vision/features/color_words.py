@@ -33,8 +33,8 @@ class ColorWords:
         return {"centers": learn_centers([colors[some] for colors, some in pairs], self.n_words, rng)}
 
     def find(self, picture: Picture, state: State) -> WordMap:
-        """Word of every pixel."""
-        return nearest_centers(self.colors(picture), state["centers"]).reshape(picture.shape)
+        """Word of every pixel, in one layer."""
+        return nearest_centers(self.colors(picture), state["centers"]).reshape(1, *picture.shape)
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the words of every region."""

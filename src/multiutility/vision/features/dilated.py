@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiutility.vision.features.descriptor import Features, State, describe_once, fit_once
 from multiutility.vision.features.grid import grid_axes
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.features.words import Words, find_once
+from multiutility.vision.features.words import Words, count_at
 
 STEP = 4  # pixels outside a region are counted on a grid: one of 4 x 4
 
@@ -31,10 +31,8 @@ class Dilated:
         """Describe every region: float32 [V, n_words]."""
         inside = describe_once(self.words, picture, state)
         regions, places = picture.once(("around", self.reach), lambda: around(picture, self.reach))
-        found = find_once(self.words, picture, state).ravel()[places]
-        keys = regions * np.int64(self.words.n_words) + found
-        outside = np.bincount(keys, minlength=inside.size).reshape(inside.shape)
-        return inside + np.float32(STEP**2) * outside.astype(np.float32)
+        outside = count_at(self.words, picture, state, regions, places)
+        return inside + np.float32(STEP**2) * outside
 
 
 def around(picture: Picture, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -23,9 +23,10 @@ def axis(length: int, step: int) -> NDArray[np.int64]:
 
 
 def spread(values: NDArray[Any], step: int, shape: tuple[int, int]) -> NDArray[Any]:
-    """Give every pixel the value of its square: [h, w] to [H, W].
+    """Give every pixel the value of its square: [..., h, w] to [..., H, W].
 
     >>> spread(np.array([[1, 2]]), 2, (2, 3)).tolist()
     [[1, 1, 2], [1, 1, 2]]
     """
-    return values[np.ix_(np.arange(shape[0]) // step, np.arange(shape[1]) // step)]
+    rows, columns = (np.arange(length) // step for length in shape)
+    return values[..., rows[:, np.newaxis], columns]

@@ -34,10 +34,10 @@ class Location:
         return {}
 
     def find(self, picture: Picture, state: State) -> WordMap:  # noqa: ARG002
-        """Cell of every pixel."""
+        """Cell of every pixel, in one layer."""
         height, width = picture.shape
         down, across = np.arange(height) * self.rows // height, np.arange(width) * self.columns // width
-        return (down[:, np.newaxis] * self.columns + across).astype(np.int32)
+        return (down[:, np.newaxis] * self.columns + across)[np.newaxis].astype(np.int32)
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the pixels of every region in every cell."""

@@ -14,7 +14,7 @@ def encode(value: Any) -> Any:
 
     >>> from multiutility.vision.superpixels import RegionMerging
     >>> encode(RegionMerging(n_regions=50, min_size=9))
-    {'kind': 'RegionMerging', 'n_regions': 50, 'min_size': 9}
+    {'kind': 'RegionMerging', 'n_regions': 50, 'min_size': 9, 'size_power': 0.5}
     """
     if is_dataclass(value):
         named = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
@@ -28,7 +28,7 @@ def decode(data: Any) -> Any:
     """Return what was encoded; only kinds of ``multiutility.vision.features`` can be named.
 
     >>> decode({"kind": "RegionMerging", "n_regions": 50, "min_size": 9})
-    RegionMerging(n_regions=50, min_size=9)
+    RegionMerging(n_regions=50, min_size=9, size_power=0.5)
     """
     if isinstance(data, list):
         return tuple(decode(item) for item in data)

@@ -38,7 +38,7 @@ def preset(name: str, n_superpixels: int | None = None, **overrides: Any) -> Pre
     ``n_superpixels`` is about the number of regions in a photograph of 320 x 213 pixels.
 
     >>> preset("paper", n_superpixels=50, weighted=True).superpixels
-    RegionMerging(n_regions=50, min_size=20)
+    RegionMerging(n_regions=50, min_size=30, size_power=0.5)
     """
     if name not in PRESETS:
         raise ValueError(f"features are {name!r}: expected one of {', '.join(PRESETS)}")
@@ -85,11 +85,13 @@ def context() -> Preset:
 
 
 def deep() -> Preset:
-    """Dense features of a network, the default."""
+    """Dense features of a network at two scales, the default; 1,328 values."""
     # onnxruntime takes a while to import, and only this preset needs it.
     from multiutility.vision.features.network import EfficientNet  # noqa: PLC0415
 
-    return Preset("deep", RegionMerging(200), (EfficientNet(),), (Boundary(),), weighted=True)
+    # What surrounds a region is told by the coarsest maps of a smaller image, at little cost.
+    maps = Joint((EfficientNet(2, (16, 32), scale=2.0), EfficientNet(2, (32,), scale=0.75)))
+    return Preset("deep", RegionMerging(200), (L2(maps),), (Boundary(),), weighted=True)
 
 
 PRESETS: dict[str, Callable[[], Preset]] = {"paper": paper, "scene": scene, "context": context, "deep": deep}

@@ -24,35 +24,39 @@ N_ANGLES, N_CELLS = 8, 4
 
 @dataclass(frozen=True)
 class SiftWords:
-    """Counts of SIFT words, one for every pixel: that of the nearest point of a grid.
+    """Counts of SIFT words, for every pixel and size one: that of the nearest point of a grid.
 
-    Descriptors are upright, of 4 x 4 cells of ``cell`` pixels each, every ``step`` pixels.
+    Descriptors are upright and taken every ``step`` pixels; they have 4 x 4 cells of so many pixels each as
+    ``cells`` says, one size after another. All sizes share one vocabulary.
     """
 
     n_words: int = 512
     step: int = 4
-    cell: int = 4
-    fit_samples: int = 1500  # of each picture
+    cells: tuple[int, ...] = (3, 4, 6, 8)
+    fit_samples: int = 1000  # of each picture
 
     def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
         """Cluster descriptors of the pictures."""
         samples = []
         for picture in pictures:
-            found = dense_sift(picture.gray, self.step, self.cell)
-            found = found.reshape(-1, found.shape[2])
-            chosen = rng.permutation(len(found))[: self.fit_samples]
-            samples.append(found[chosen])
+            found = np.concatenate([self.sift(picture, cell) for cell in self.cells])
+            samples.append(found[rng.permutation(len(found))[: self.fit_samples]])
         return {"centers": learn_centers(samples, self.n_words, rng)}
 
     def find(self, picture: Picture, state: State) -> WordMap:
-        """Word of every pixel."""
-        found = dense_sift(picture.gray, self.step, self.cell)
-        words = nearest_centers(found.reshape(-1, found.shape[2]), state["centers"])
-        return spread(words.reshape(found.shape[:2]), self.step, picture.shape)
+        """Words of every pixel, one layer for each size."""
+        rows, columns = grid_axes(picture.shape, self.step)
+        words = [nearest_centers(self.sift(picture, cell), state["centers"]) for cell in self.cells]
+        return spread(np.reshape(words, (-1, len(rows), len(columns))), self.step, picture.shape)
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the words of every region."""
         return count_words(self, picture, state)
+
+    def sift(self, picture: Picture, cell: int) -> Features:
+        """Descriptors of one size at all points, [n, 128]."""
+        found = dense_sift(picture.gray, self.step, cell)
+        return found.reshape(-1, found.shape[2])
 
 
 def dense_sift(gray: NDArray[np.uint8], step: int, cell: int) -> Features:

@@ -38,11 +38,11 @@ class TextonWords:
         return {"centers": centers, "spread": spread_of}
 
     def find(self, picture: Picture, state: State) -> WordMap:
-        """Word of every pixel."""
+        """Word of every pixel, in one layer."""
         rows, columns = grid_axes(picture.shape, self.step)
         scaled = np.asarray(self.responses(picture) / state["spread"], dtype=np.float32)
         words = nearest_centers(scaled, state["centers"])
-        return spread(words.reshape(len(rows), len(columns)), self.step, picture.shape)
+        return spread(words.reshape(1, len(rows), len(columns)), self.step, picture.shape)
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the words of every region."""

@@ -29,7 +29,7 @@ class Words(Protocol):
         """Learn the vocabulary."""
 
     def find(self, picture: Picture, state: State) -> WordMap:
-        """Word of every pixel: int32 [H, W] with values in 0..n_words-1."""
+        """Words of every pixel, one for each of L layers: int32 [L, H, W] with values in 0..n_words-1."""
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Count the words of every region: float32 [V, n_words]."""
@@ -41,10 +41,19 @@ def find_once(words: Words, picture: Picture, state: State) -> WordMap:
 
 
 def count_words(words: Words, picture: Picture, state: State) -> Features:
-    """Count words in regions: float32 [V, n_words]; a region's counts sum to its size."""
+    """Count words in regions: float32 [V, n_words]; a region's counts sum to its size for each layer."""
+    owner, pixels = picture.regions.ravel(), np.arange(picture.regions.size)
+    return count_at(words, picture, state, owner, pixels)
+
+
+def count_at(
+    words: Words, picture: Picture, state: State, owner: NDArray[Any], pixels: NDArray[Any]
+) -> Features:
+    """Count the words at flat pixels [P], each for the region that owns it, [P]: float32 [V, n_words]."""
     shape = picture.n_regions, words.n_words
-    keys = picture.regions.ravel().astype(np.int64) * words.n_words + find_once(words, picture, state).ravel()
-    return np.bincount(keys, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float32)
+    layers = find_once(words, picture, state).reshape(-1, picture.regions.size)
+    keys = owner.astype(np.int64) * words.n_words + layers[:, pixels]
+    return np.bincount(keys.ravel(), minlength=shape[0] * shape[1]).reshape(shape).astype(np.float32)
 
 
 def learn_centers(samples: Iterable[NDArray[Any]], n_words: int, rng: np.random.Generator) -> Features:
