@@ -75,7 +75,8 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             tensors, keys = run(file), run(file)
             storages = read_storages(file, keys, tensors)
             return {name: view(tensor, storages) for name, tensor in tensors.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+    # A damaged file may say that a string is longer than any memory.
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise WeightsError(f"{path}: cannot read these weights: {error}; install the package anew") from error
 
 
