@@ -83,7 +83,7 @@ def test_page_is_well_formed_and_needs_nothing_else(page: Reader) -> None:
 def test_page_shows_annotations_and_predictions(page: Reader) -> None:
     sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
     sizes = {Image.open(BytesIO(base64.b64decode(source.split(",", 1)[1]))).size for source in sources}
-    assert sizes == {(320, 240)}
+    assert sizes == {(240, 180)}
     assert len(sources) == 4 * 2 + N_SHOWN * (2 + 3)
     assert all(value for _, name, value in page.attributes if name == "alt")
     charts = [value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label")]
@@ -178,7 +178,8 @@ def test_regression_is_that_of_scikit_learn() -> None:
     sizes = counts.sum(axis=1)
     shares = counts / np.maximum(sizes, 1)[:, np.newaxis]
     aims = shares - np.average(shares, axis=0, weights=sizes)
-    model = Ridge(alpha=0.3 * sizes.sum(), fit_intercept=False).fit(x, aims, sample_weight=sizes)
+    squares = sizes @ (x.astype(np.float64) ** 2).sum(axis=1)
+    model = Ridge(alpha=0.3 * squares, fit_intercept=False).fit(x, aims, sample_weight=sizes)
     assert ridge_weights(features, targets, penalty=0.3) == pytest.approx(model.coef_, abs=1e-6)
 
 

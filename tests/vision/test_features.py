@@ -381,7 +381,7 @@ def test_chi_square_of_a_descriptor_maps_it() -> None:
 
 
 def test_moments_of_unions_are_sums_and_count_points() -> None:
-    moments = Moments(axes=(4, 3))
+    moments = Moments(sift=((0, 4, 4), (1, 4, 3)))
     state = moments.fit(TRAINING, np.random.default_rng(0))
     picture = noise_picture(seed=7)
     local = moments.local(picture, state).astype(np.float64)

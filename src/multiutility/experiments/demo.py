@@ -31,10 +31,12 @@ from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import StageProgress, TrainingSet, annotated_photos, ignore
 from multiutility.vision.weaken import things_of, weaken
 
+# Height and width of scenes, and about how many superpixels they have: small, to be done within a minute.
+SIZE, N_SUPERPIXELS = (180, 240), 130
 # Images of the validation set in the report.
 N_SHOWN = 6
 # Weight of the squares of the naive model's weights: the best of a few, on the validation images themselves.
-PENALTY = 10.0
+PENALTY = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,14 @@ class Mix:
     """How many training images have masks, boxes or seeds; all others have tags."""
 
     masks: int = 5
-    boxes: int = 12
-    seeds: int = 12
+    boxes: int = 15
+    seeds: int = 15
 
 
 def run_demo(
     out: str | Path,
     *,
-    n_train: int = 72,
+    n_train: int = 80,
     n_validation: int = 32,
     mix: Mix | None = None,
     features: str | Preset = "deep",
@@ -66,14 +68,21 @@ def run_demo(
     with clock.stage("making the scenes"):
         remove_earlier(folder / "scenes")
         note = partial(progress or ignore, "scenes")
-        scenes = make_scenes(folder / "scenes", n_train, n_validation, random_state, progress=note)
+        scenes = make_scenes(folder / "scenes", n_train, n_validation, random_state, SIZE, note)
         mixed = write_mix(scenes, folder / "mixed", mix or Mix(), random_state)
     with tempfile.TemporaryDirectory(prefix=".features-", dir=folder) as kept:
-        segmenter = partial(Segmenter, features, random_state=random_state, n_jobs=n_jobs, store=kept)
+        segmenter = partial(
+            Segmenter,
+            features,
+            n_superpixels=N_SUPERPIXELS,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            store=kept,
+        )
         parts = (mixed.split("train"), mixed.split("validation"))
         contest = Contest(segmenter, *parts, FeatureStore(kept), n_jobs, clock, progress or ignore)
         methods, objective = contest.run()
-    demo = Demo(*parts, methods, objective, clock.seconds)
+    demo = Demo(*parts, methods, objective, clock.seconds, N_SUPERPIXELS)
     write_report(demo, folder / "report.html")
     return demo.scores()
 

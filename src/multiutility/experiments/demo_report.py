@@ -81,6 +81,7 @@ class Demo:
     methods: Sequence[Method]
     objective: NDArray[Any]
     seconds: dict[str, float]
+    n_superpixels: int
 
     def method(self, name: str) -> Method:
         """Return the method of a name."""
@@ -291,12 +292,12 @@ def best_so_far(problems: Iterable[ConvexProblem]) -> list[tuple[float, float]]:
 
 def by_hand(demo: Demo) -> str:
     """How to do it by hand, and what took how long."""
-    folder = demo.training.path
+    folder, model = demo.training.path, "model.safetensors"
     commands = (
         f"multiutility summary {folder} --split train",
-        f"multiutility train {folder} --split train --out model.safetensors",
-        f"multiutility evaluate model.safetensors {folder} --split validation",
-        f"multiutility predict model.safetensors {folder / 'images'} --out results --overlay",
+        f"multiutility train {folder} --split train --superpixels {demo.n_superpixels} --out {model}",
+        f"multiutility evaluate {model} {folder} --split validation",
+        f"multiutility predict {model} {folder / 'images'} --out results --overlay",
     )
     note = (
         "The images with their annotations are in a dataset folder, as your own would be. These commands do "

@@ -57,13 +57,15 @@ def ridge_weights(
 ) -> FloatArray:
     """Weights [K, D] of the regression of labels on features, with pixels shared out among labels [V, K].
 
-    ``min mean_i |W x_i - (t_i - t)|^2 + penalty |W|^2`` over all pixels, with the part ``t_ik`` of each label
-    in the pixel's region, and ``t`` their mean: what is common is common everywhere, and no reason to say so.
+    ``min mean_i |W x_i - (t_i - t)|^2 + penalty |W|^2 mean_i |x_i|^2`` over all pixels, with the part
+    ``t_ik`` of each label in the pixel's region, and ``t`` their mean: what is common is common everywhere,
+    and no reason to say so.
     """
     x, counts = np.concatenate(features).astype(np.float64), np.concatenate(targets)
     sizes = counts.sum(axis=1, keepdims=True)
     shares = sizes / sizes.sum()
     aims = np.divide(counts, sizes, out=np.zeros(counts.shape), where=sizes > 0)
     aims -= (shares * aims).sum(axis=0)
-    gram = x.T @ (shares * x) + penalty * np.eye(x.shape[1])
+    gram = x.T @ (shares * x)
+    gram += penalty * gram.trace() * np.eye(len(gram))
     return np.asarray(np.linalg.solve(gram, x.T @ (shares * aims)).T)

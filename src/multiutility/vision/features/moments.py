@@ -23,20 +23,20 @@ BLOCK = 4096  # points at once, to bound the memory
 class Moments:
     """Sums of products of local features, of all pairs of them: the upper triangle of sum x xᵀ.
 
-    x is 1, then SIFT of each cell size in ``cells``, whitened and cut to the first ``axes`` principal axes,
-    then color and texture (17 filters without the smoother colors), scaled; at points every ``step`` pixels.
+    x is 1, then SIFT of several channels and sizes, whitened and cut to the first principal axes, then color
+    and texture (17 filters without the smoother colors), scaled; at points every ``step`` pixels. ``sift``
+    holds for each kind its channel of CIE Lab (0 to 2), its cells' size in pixels and its number of axes.
     The first value is therefore the number of points. Sums of regions are the moments of their union.
     """
 
-    cells: tuple[int, ...] = (4, 8)
-    axes: tuple[int, ...] = (24, 12)
+    sift: tuple[tuple[int, int, int], ...] = ((0, 4, 20), (0, 8, 10), (1, 4, 6), (2, 4, 6))
     step: int = 4
     fit_samples: int = 500  # of each picture
 
     @property
     def n_local(self) -> int:
         """Number of local features, the one included."""
-        return 1 + sum(self.axes) + 11
+        return 1 + sum(axes for _, _, axes in self.sift) + 11
 
     def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
         """Find the principal axes of SIFT, and the scales of all."""
@@ -47,9 +47,9 @@ class Moments:
             samples.append([part[chosen] for part in found])
         *sifts, filters = (np.concatenate(part) for part in zip(*samples, strict=True))
         state = {"filter_mean": filters.mean(axis=0), "filter_scale": np.maximum(filters.std(axis=0), 1e-6)}
-        for cell, number, sift in zip(self.cells, self.axes, sifts, strict=True):
-            state[f"sift{cell}_mean"] = sift.mean(axis=0)
-            state[f"sift{cell}_axes"] = whitening_axes(sift, number)
+        for kind, (values, (_, _, axes)) in enumerate(zip(sifts, self.sift, strict=True)):
+            state[f"sift{kind}_mean"] = values.mean(axis=0)
+            state[f"sift{kind}_axes"] = whitening_axes(values, axes)
         return state
 
     def describe(self, picture: Picture, state: State) -> Features:
@@ -68,19 +68,31 @@ class Moments:
         """Local features x of all points, [n, n_local]."""
         *sifts, filters = self.seen(picture)
         parts = [np.ones((len(filters), 1), dtype=np.float32)]
-        for cell, sift in zip(self.cells, sifts, strict=True):
+        for kind, values in enumerate(sifts):
             # Slightly less weight than color: the many axes of SIFT would drown it.
-            parts.append((sift - state[f"sift{cell}_mean"]) @ state[f"sift{cell}_axes"] * np.float32(0.7))
+            axes = state[f"sift{kind}_axes"] * np.float32(0.7)
+            parts.append((values - state[f"sift{kind}_mean"]) @ axes)
         scaled = (filters - state["filter_mean"]) / state["filter_scale"]
         scaled[:, 3:] *= np.float32(0.7)
         parts.append(scaled.astype(np.float32, copy=False))
         return np.concatenate(parts, axis=1).astype(np.float32, copy=False)
 
     def seen(self, picture: Picture) -> list[Features]:
-        """SIFT [n, 128] for each cell size, and responses of filters [n, 11], at all points."""
-        sifts = [dense_sift(picture.gray, self.step, cell).reshape(-1, 128) for cell in self.cells]
+        """SIFT [n, 128] of each kind, and responses of filters [n, 11], at all points."""
+        sifts = [
+            dense_sift(channel_bytes(picture, channel), self.step, cell).reshape(-1, 128)
+            for channel, cell, _ in self.sift
+        ]
         bank = filter_bank(picture.lab)[np.ix_(*grid_axes(picture.shape, self.step))]
         return [*sifts, np.concatenate((bank[..., :3], bank[..., 9:]), axis=2).reshape(-1, 11)]
+
+
+def channel_bytes(picture: Picture, channel: int) -> NDArray[np.uint8]:
+    """A channel of CIE Lab, stretched to 0..255: uint8 [H, W]; for lightness, the gray image."""
+    if channel == 0:
+        return picture.gray
+    # Few colors of photographs are beyond 64 from gray.
+    return np.clip(2 * picture.lab[..., channel] + 128, 0, 255).astype(np.uint8)
 
 
 def whitening_axes(samples: Features, number: int) -> Features:

@@ -81,7 +81,7 @@ def context() -> Preset:
         *(ChiSquare(L1(count)) for count in counts),
     )
     weights = (1.0,) * (len(levels) + 1) + (0.5,) * len(counts)
-    return Preset("context", RegionMerging(80), (Joint(parts, weights),), (Boundary(),))
+    return Preset("context", RegionMerging(80), (L2(Joint(parts, weights)),), (Boundary(),))
 
 
 def deep() -> Preset:
