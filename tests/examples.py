@@ -10,7 +10,7 @@ import numpy as np
 
 import multiutility.annotations
 from multiutility import LabelingProblem
-from multiutility.annotations import LINEAR, Annotation, Boxes, Full, Profile, Seed, Seeds, Tags
+from multiutility.annotations import LINEAR, Annotation, Boxes, Expected, Full, Profile, Seed, Seeds, Tags
 from pictures import Picture, random_picture
 from strategies import random_edges
 
@@ -95,8 +95,16 @@ def random_joint(rng: np.random.Generator) -> Example:
     ).rasterize(), problem
 
 
+def random_expected(rng: np.random.Generator) -> Example:
+    """Shares of labels, of which some are zero, over any kind of weak annotation."""
+    annotation, problem = random_joint(rng)
+    shares = rng.dirichlet(np.full(annotation.n_labels, 0.5), problem.n_nodes)
+    return Expected(annotation, shares), problem
+
+
 EXAMPLES: dict[str, Callable[[np.random.Generator], Example]] = {
     "Boxes": random_boxes,
+    "Expected": random_expected,
     "Full": random_full,
     "Joint": random_joint,
     "Seeds": random_seeds,

@@ -19,12 +19,10 @@ from multiutility.learning.cutting_plane import CuttingPlane
 from multiutility.learning.dual import Dual
 from multiutility.learning.examples import make_examples
 from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import smoothed, soft_weights
+from multiutility.learning.journal import Journal
 from multiutility.learning.risk import objective
 from multiutility.learning.solution import Record
-from multiutility.metrics import confusion, recall
 from multiutility.models import Potts
-from multiutility.problem import LabelingProblem
 
 
 def run(seed: int, c: float = 20.0, strict: bool = False) -> tuple[Fit[Dual], list[Record], float]:
@@ -105,10 +103,10 @@ def test_worse_weights_are_not_taken() -> None:
     risk = make_risk(problems, fulls(labelings), c=10.0)
     good = FrankWolfe().minimize(risk, 0.01)
     bad = replace(good, weights=10 * good.weights, primal=objective(risk, 10 * good.weights))
-    kept = guarded(risk, good, bad)
+    kept = guarded(risk, good, bad, Journal())
     np.testing.assert_array_equal(kept.weights, good.weights)
     assert kept.primal == pytest.approx(good.primal)
-    assert guarded(risk, bad, good) is good
+    assert guarded(risk, bad, good, Journal()) is good
 
 
 def test_unmet_covers_are_reported_once_and_do_not_hang() -> None:
@@ -123,56 +121,6 @@ def test_unmet_covers_are_reported_once_and_do_not_hang() -> None:
         found = Imputer(examples, Pinpoint(Expansion())).impute(np.zeros(11), starts)
     assert list(found.unmet) == [0]
     assert len(found.unmet[0]) == 1
-
-
-def test_soft_labels_are_a_logistic_regression() -> None:
-    """The gradient, computed anew for one long table of nodes, is zero where the first round ends."""
-    problems, labelings = random_problems(5, 6)
-    annotations = [*fulls(labelings[:2]), *tags(labelings[2:])]
-    found = soft_weights(make_examples(problems, annotations), shrinkage=[0.1], n_iterations=500)
-    features = np.concatenate([p.node_features for p in problems])
-    features = features / np.linalg.norm(features, axis=1, keepdims=True)
-    sizes = np.concatenate([p.node_sizes for p in problems])
-    soft = np.concatenate([a.prior(p) for p, a in zip(problems, annotations, strict=True)])
-    counts = sizes[:, np.newaxis] * soft / np.sqrt(sizes @ soft)
-    counts /= counts.sum()
-    weights = found[:9].reshape(3, 3)
-    shares = np.exp(features @ weights.T)
-    shares /= shares.sum(axis=1, keepdims=True)
-    gradient = (counts.sum(axis=1, keepdims=True) * shares - counts).T @ features + 0.1 * weights
-    np.testing.assert_allclose(gradient, 0, atol=1e-5)
-    assert (found[9:] == 0).all()
-
-
-def test_soft_labels_tell_apart_what_comes_together() -> None:
-    """Grass is in all pictures, a cow in a third of them, sky in another; only tags are known."""
-    rng = np.random.default_rng(0)
-    truth = [np.array([0, 0, 0, extra]) for extra in (0, 1, 2) * 20]
-    problems = [
-        LabelingProblem(np.eye(3)[y] + 0.3 * rng.standard_normal((4, 3)), [], np.zeros((0, 1))) for y in truth
-    ]
-    examples = make_examples(problems, tags([labels.astype(np.int32) for labels in truth]))
-    weights = soft_weights(examples)
-    found = np.concatenate([Potts(3).scores(problem, weights).argmax(axis=1) for problem in problems])
-    recalls = recall(confusion(np.concatenate(truth), found, 3))
-    assert recalls.min() > 0.9
-
-
-def test_smoothing_is_as_strong_as_preferences() -> None:
-    problems, labelings = random_problems(6, 3)
-    annotations = tags(labelings)
-    weights = np.concatenate((np.random.default_rng(0).standard_normal(9), np.zeros(2)))
-    found = smoothed(make_examples(problems, annotations), weights)
-    np.testing.assert_array_equal(found[:9], weights[:9])
-    margins: list[float] = []
-    pulls: list[float] = []
-    for problem, labels in zip(problems, labelings, strict=True):
-        present = np.unique(labels)
-        scores = np.sort((problem.node_features @ weights[:9].reshape(3, 3).T)[:, present], axis=1)
-        margins += (scores[:, -1] - scores[:, -2]).tolist() if len(present) > 1 else [0.0] * 4
-        edge_weights = problem.edge_features @ found[9:]
-        pulls += [edge_weights[(problem.edges == i).any(axis=1)].sum() for i in range(4)]
-    assert np.mean(pulls) == pytest.approx(np.mean(margins))
 
 
 def test_the_start_that_leads_lower_is_taken() -> None:

@@ -18,6 +18,8 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
+from multiutility.learning import journal
+from multiutility.learning.frank_wolfe import Run
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
@@ -34,6 +36,8 @@ COMMANDS = [
     "train",
     "predict",
     "evaluate",
+    "experiment",
+    "studio",
 ]
 
 
@@ -156,6 +160,62 @@ def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
         assert run("convert", *arguments).exit_code == 2
 
 
+def test_options_of_convert_are_those_of_the_format(trained: Path, tmp_path: Path) -> None:
+    weak, out = trained / "weak", tmp_path / "masks"
+    assert "--lossy" in run("convert", weak, out, "--to", "masks").stderr
+    assert run("convert", weak, tmp_path / "coco", "--to", "coco", "--lossy").exit_code == 0
+    done = run("convert", weak, out, "--to", "masks", "--lossy", "--json")
+    told = json.loads(done.stdout)
+    assert (told["out"], told["n_images"], told["n_classes"]) == (str(out), 8, len(CLASSES))
+    assert len(list((out / "masks").iterdir())) == 2
+    for name, told in (
+        (("voc", out, tmp_path / "a", "--images", out), "--images is not for voc"),
+        (("masks", out, tmp_path / "a", "--images", "nowhere"), "there is no such folder"),
+        (("masks", out, tmp_path / "a", "--split", "train"), "are for exports"),
+        (("masks", out, tmp_path / "a", "--lossy"), "are for exports"),
+        ((weak, tmp_path / "a", "--to", "coco", "--images", out), "is for imports"),
+    ):
+        refused = run("convert", *name)
+        assert refused.exit_code == 2
+        assert told in refused.stderr
+    assert not (tmp_path / "a").exists()
+
+
+def test_images_of_an_import_are_found_from_here(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run("convert", trained / "weak", tmp_path / "there", "--to", "masks", "--lossy")
+    assert done.exit_code == 0, done.output
+    (tmp_path / "there" / "images").rename(tmp_path / "photos")
+    monkeypatch.chdir(tmp_path)
+    done = run("convert", "masks", "there", "back", "--images", "photos")
+    assert done.exit_code == 0, done.output
+    assert len(DatasetFolder("back")) == 8
+
+
+def test_an_interrupted_conversion_leaves_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+
+    def pressed(*_: Any) -> None:
+        taken.append(1)
+        if len(taken) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("multiutility.datasets.writing.write_pixels", pressed)
+    monkeypatch.setattr("multiutility.datasets.formats.export.check_name", pressed)
+    for arguments in (
+        ("weaken", folder, tmp_path / "a"),
+        ("convert", folder, tmp_path / "a", "--to", "coco"),
+    ):
+        taken.clear()
+        stopped = run(*arguments)
+        assert stopped.exit_code == 130
+        assert "begins anew" in stopped.stderr
+        assert not (tmp_path / "a").exists()
+
+
 def test_train_tells_programs_what_it_did(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
     done = run("train", folder, "--C", 0.1, "--out", out, "--json", "--class-weight", "balanced")
@@ -173,7 +233,7 @@ def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp
     done = run("evaluate", model, folder, "--split", "validation", "--json", "--out", out)
     assert done.exit_code == 0
     scores = json.loads(done.stdout)
-    assert set(scores) == {"accuracy", "mean_recall", "mean_iou", "n_images", "classes"}
+    assert set(scores) == {"accuracy", "mean_recall", "mean_iou", "n_images", "classes", "skipped"}
     assert set(scores["classes"]["cow"]) == {"recall", "iou", "pixels"}
     assert sorted(file.name for file in out.iterdir()) == ["confusion.png", "gallery.png"]
     assert all(read_image(file).shape[1] > 300 for file in out.iterdir())
@@ -221,8 +281,34 @@ def test_predict_goes_on_with_what_is_missing(trained: Path, folder: Path, tmp_p
     assert run("predict", model, folder, "--out", out).exit_code == 0
     assert len(list(out.glob("*.png"))) == 12
     (out / "picture03.png").unlink()
-    done = run("predict", model, folder, "--out", out, "--missing", "--json")
-    assert list(json.loads(done.stdout)["masks"]) == [str(folder / "images" / "picture03.png")]
+    again = ("predict", model, folder, "--out", out, "--resume", "--json")
+    assert list(json.loads(run(*again).stdout)["masks"]) == [str(folder / "images" / "picture03.png")]
+    assert json.loads(run(*again).stdout)["masks"] == {}
+    assert json.loads(run(*again, "--overlay").stdout)["n_images"] == 12
+    (out / "overlay" / "picture05.png").unlink()
+    assert json.loads(run(*again, "--overlay").stdout)["n_images"] == 1
+
+
+def test_results_of_another_model_or_image_do_not_count(trained: Path, folder: Path, tmp_path: Path) -> None:
+    models = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
+    for model, weight in zip(models, (0.1, 10), strict=True):
+        assert run("train", folder, "--C", weight, "--out", model).exit_code == 0
+    (tmp_path / "in").mkdir()
+    for sample in DatasetFolder(folder).split("validation"):
+        (tmp_path / "in" / sample.path.name).write_bytes(sample.path.read_bytes())
+    out, options = tmp_path / "out", ("--resume", "--json")
+    for model, count in ((models[0], 4), (models[0], 0), (models[1], 4), (models[1], 0)):
+        done = run("predict", model, tmp_path / "in", "--out", out, *options)
+        assert json.loads(done.stdout)["n_images"] == count
+    changed = sorted((tmp_path / "in").iterdir())[0]
+    write_image(changed, read_image(changed)[::-1])
+    done = run("predict", models[1], tmp_path / "in", "--out", out, *options)
+    assert list(json.loads(done.stdout)["masks"]) == [str(changed)]
+    (out / changed.name).write_bytes(b"no image")
+    assert (
+        json.loads(run("predict", models[1], tmp_path / "in", "--out", out, *options).stdout)["n_images"] == 1
+    )
+    assert run("predict", trained / "m.safetensors", tmp_path / "in", "--out", out).exit_code == 0
 
 
 @contextmanager
@@ -256,6 +342,39 @@ def test_interrupted_work_goes_on_where_it_was(folder: Path, tmp_path: Path) -> 
         assert len(calls) == 5
 
 
+def test_interrupted_training_is_kept_and_goes_on_if_asked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, advance, calls = tmp_path / "m.safetensors", Run.advance, [0]
+    command = ("train", folder, "--C", 1, "--store", tmp_path / "store", "--jobs", 1, "--out", out)
+
+    def pressed(self: Run) -> None:
+        calls[0] += 1
+        if calls[0] == 6:
+            raise KeyboardInterrupt
+        advance(self)
+
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    monkeypatch.setattr(Run, "advance", pressed)
+    stopped = run(*command)
+    assert stopped.exit_code == 130
+    assert "with --resume goes on from there" in stopped.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors.checkpoint", "store"]
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert "add --resume to go on from there, or remove it to begin anew" in " ".join(refused.stderr.split())
+    other = run(*command, "--resume", "--alpha", 0.7)
+    assert other.exit_code == 2
+    assert "a checkpoint of other images, annotations or parameters" in " ".join(other.stderr.split())
+    calls[0] = 6
+    assert run(*command, "--resume").exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "store"]
+    # Without a checkpoint it begins anew, and says so.
+    again = run(*command, "--resume")
+    assert again.exit_code == 0
+    assert "there is none, so that training begins anew" in " ".join(again.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -272,6 +391,14 @@ def test_interrupted_work_goes_on_where_it_was(folder: Path, tmp_path: Path) -> 
         (["predict", "{model}", "{folder}", "{folder}/images/picture00.png"], "picture00.png: named as"),
         (["evaluate", "{model}", "nowhere"], "nowhere: there is no such folder"),
         (["summary", "{folder}", "--split", "x"], "no split 'x'"),
+        (["summary", "{folder}", "--picture", "missing/s.png"], "missing/s.png: its folder does not exist"),
+        (["summary", "{folder}", "--picture", "s.xyz"], "s.xyz: the name of an image must end in"),
+        (["summary", "{folder}", "--picture", "."], "is a folder"),
+        (["weaken", "{folder}", "{folder}/classes.csv"], "classes.csv: is not a folder; choose a new folder"),
+        (
+            ["evaluate", "{model}", "{folder}", "--out", "{model}"],
+            "m.safetensors: file exists; check the path",
+        ),
         (["nothing"], "nothing"),
     ],
 )

@@ -430,3 +430,17 @@ def test_two_things_that_need_the_same_node_end_with_a_warning() -> None:
     with pytest.warns(UnmetCoverWarning, match=r"annotations\[2\]: 1 covers"):
         model = MultiUtilitySSVM(C=1.0, random_state=0).fit(problems, annotations)
     assert np.isfinite(model.weights_).all()
+
+
+def test_expected_losses_learn_from_a_mixture() -> None:
+    """Tags alone, as the paper's losses: what they mean for the labels is found first."""
+    rng = np.random.default_rng(3)
+    truth = [rng.permutation([a, a, b, b]).astype(np.int32) for a, b in [(0, 1), (0, 2), (1, 2)] * 8]
+    features = [np.eye(3)[y] + 0.3 * rng.standard_normal((4, 3)) for y in truth]
+    problems = [LabelingProblem(x, [[0, 1], [1, 2], [2, 3]], np.ones((3, 1))) for x in features]
+    model = MultiUtilitySSVM(C=10, alpha=1.0, weak_loss="expected", tol=0.05, random_state=0)
+    model.fit(problems, tags(truth))
+    assert model.score(problems, fulls(truth)) > 0.9
+    wrong: Any = "strong"
+    with pytest.raises(ValueError, match="weak_loss is 'strong'"):
+        MultiUtilitySSVM(weak_loss=wrong).fit(problems, tags(truth))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from multiutility.datasets.files import replacing
+from multiutility.files import filling, remove_leftovers, replacing
 
 
 def test_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_visible(tmp_path: Path
     path.write_bytes(b"old")
     script = """
 import os, signal, sys
-from multiutility.datasets.files import replacing
+from multiutility.files import filling, remove_leftovers, replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -62,3 +62,68 @@ def test_files_are_as_readable_as_any_other(tmp_path: Path) -> None:
         pass
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("plain", "replaced")}
     assert len(modes) == 1
+
+
+def test_a_new_folder_appears_at_once_or_never(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "folder"
+    with filling(path) as folder:
+        (folder / "part").write_text("one")
+        assert not path.exists()
+    assert (path / "part").read_text() == "one"
+
+    def fill_half(place: Path) -> None:
+        with filling(place) as folder:
+            (folder / "part").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill_half(tmp_path / "deep" / "other")
+    with pytest.raises(KeyboardInterrupt):
+        fill_half(path)
+    assert os.listdir(tmp_path / "deep") == ["folder"]
+    assert (path / "part").read_text() == "one"
+
+
+def test_a_folder_is_filled_with_one_part_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").touch()
+    order: list[str] = []
+    replace = os.replace
+
+    def noted(source: Path, target: Path) -> None:
+        order.append(target.name)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", noted)
+    with filling(tmp_path, last="a") as folder:
+        for name in ("a", "c", "b"):
+            (folder / name).touch()
+    assert order == ["b", "c", "a"]
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "c", "mine"]
+
+
+def test_errors_name_the_file_that_is_wanted(tmp_path: Path) -> None:
+    def write(path: Path, error: OSError | None = None) -> None:
+        with replacing(path):
+            if error is not None:
+                raise error
+
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*/missing/file'"):
+        write(tmp_path / "missing" / "file")
+    with pytest.raises(OSError, match=r"No space left on device: '.*/file'"):
+        write(tmp_path / "file", OSError(28, "No space left on device"))
+
+
+def test_leftovers_are_those_of_the_same_file(tmp_path: Path) -> None:
+    killed = """
+import os, signal, sys
+from multiutility.files import replacing
+with replacing(sys.argv[1]):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for name in ("one", "two"):
+        subprocess.run([sys.executable, "-c", killed, str(tmp_path / name)], check=False)
+    assert len(os.listdir(tmp_path)) == 2
+    remove_leftovers(tmp_path / "one")
+    assert len(os.listdir(tmp_path)) == 1
+    remove_leftovers(tmp_path / "two")
+    assert os.listdir(tmp_path) == []

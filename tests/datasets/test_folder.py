@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from multiutility.datasets import DatasetError, DatasetFolder, LabelClass, PixelBox, PixelSeed
+from format_cases import CLASSES, SPLITS, mixed_samples
+from multiutility.datasets import DatasetError, DatasetFolder, LabelClass, PixelBox, PixelSeed, tables
+from multiutility.datasets.contents import read_contents
+from multiutility.datasets.writing import write_dataset
 
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 
@@ -34,6 +37,11 @@ def test_classes_may_have_a_name_only(folder: Path) -> None:
     assert classes.names == ("grass", "sky", "cow")
     assert classes.kinds == ("stuff", "stuff", "stuff")
     assert len({one.color for one in classes}) == 3
+
+
+def test_kinds_may_have_capital_letters(folder: Path) -> None:
+    (folder / "classes.csv").write_text("name;kind\ngrass;STUFF\nsky;\ncow;Thing\n")
+    assert DatasetFolder(folder).classes.kinds == ("stuff", "stuff", "thing")
 
 
 def test_images_and_their_annotations(folder: Path) -> None:
@@ -149,8 +157,13 @@ def test_names_written_with_other_code_points(folder: Path) -> None:
         "Image , Label,comment\na, grass,first\n\n,,\na,sky ,\n",
         '"image","label"\n"a","grass"\n"a","sky"',
         "image,label\na,grass\na,sky\na,grass\n",
+        '\ufeffimage;label;;\r\n"a";grass;;\r\na;sky;;\r\n;;;\r\n',
+        "image\tlabel\na\tgrass\na\tsky\n",
     ],
-    ids=["byte order mark", "Windows", "Macintosh", "order", "spreadsheet", "quotes", "twice"],
+    ids=[
+        *("byte order mark", "Windows", "Macintosh", "order", "spreadsheet", "quotes", "twice"),
+        *("semicolons", "tabs"),
+    ],
 )
 def test_tables_of_many_programs(folder: Path, text: str) -> None:
     (folder / "tags.csv").write_bytes(text.encode())
@@ -241,3 +254,25 @@ def test_strings_are_paths_too(folder: Path) -> None:
     dataset = DatasetFolder(str(folder))
     assert dataset.path == folder
     assert repr(dataset) == f"DatasetFolder({str(folder)!r}: 3 images, 3 classes)"
+
+
+def test_tables_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_dataset(tmp_path / "data", CLASSES, mixed_samples(), SPLITS)
+    monkeypatch.setattr(tables, "MAX_ROWS", 50)
+    monkeypatch.setattr(tables, "MAX_PROBLEMS", 5)
+    path = tmp_path / "data" / "tags.csv"
+    path.write_text("image,label\n" + "masked,grass\n" * 51)
+    assert [str(error.what) for error in read_contents(tmp_path / "data").problems] == [
+        "is beyond 50 rows, the most there may be"
+    ]
+    for row in ("nobody,grass\n", "masked,grass,3\n"):
+        path.write_text("image,label\n" + row * 40)
+        problems = read_contents(tmp_path / "data").problems
+        assert len(problems) == 6
+        assert (problems[-1].row, problems[-1].what) == (7, "comes after 5 problems")
+    path.unlink()
+    (tmp_path / "data" / "splits" / "train.txt").write_text("nobody\n" * 40)
+    with pytest.raises(DatasetError, match="and 5 more problems"):
+        DatasetFolder(tmp_path / "data").split("train")
+    path.write_text('image,label\n"' + "x" * 200_000 + '",grass\n')
+    assert "field larger than field limit" in read_contents(tmp_path / "data").problems[0].what

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from multiutility.datasets import DatasetFolder
+from multiutility.experiments.protocols import rules_of
+from multiutility.experiments.supervision import LabeledImages, Weakening
 from multiutility.experiments.tune import Bench, Trial, Tuner, Tuning
 from multiutility.vision import Segmenter
 from multiutility.vision.photo import FilePhoto
@@ -140,3 +142,33 @@ def test_arguments_are_checked(segmenter: Segmenter, tmp_path: Path) -> None:
     training = segmenter.prepare(annotated_photos(dataset), dataset.classes)
     with pytest.raises(ValueError, match="less than two annotated images"):
         Bench(training, 2, "accuracy", 0)
+
+
+def test_weakened_images_are_learned_from_and_masks_judge(tmp_path: Path, segmenter: Segmenter) -> None:
+    dataset = write_toy(tmp_path / "toy", n_train=9, n_validation=0)
+    images = LabeledImages(dataset, rules_of(None, dataset.classes))
+    training = segmenter.prepare(images.full(), images.classes)
+    weakening = Weakening(images, "tags+boxes", keep=2)
+    bench = Bench(training, n_folds=3, metric="mean", random_state=0, weakening=weakening)
+    assert bench.tunable == {"C", "alpha", "beta"}
+    assert Bench(training, 3, "mean", 0, Weakening(images, "tags", keep=0)).tunable == {"C"}
+    part = bench.learned_from(0)
+    kept = [photo.annotation().mask is not None for photo in part.photos]
+    assert (sum(kept), len(kept)) == (2, 6)
+    assert all(photo.annotation().boxes for photo, mask in zip(part.photos, kept, strict=True) if not mask)
+    names = [photo.photo.name for photo in part.photos]
+    assert not set(names) & {training.names[n] for n in bench.folds[0]}
+    for name, prepared in zip(names, part.prepared, strict=True):
+        assert prepared is training.prepared[training.names.index(name)]
+    # The score is that of the held-out masks: the mean of accuracy and recall.
+    predictor = segmenter.fit_prepared(part).predictor_
+    matrix = np.zeros((4, 4))
+    for n in bench.folds[0]:
+        (labels,) = predictor.labelings([training.prepared[n]])
+        mask = images.masks[n]
+        known = mask > 0
+        np.add.at(matrix, (mask[known] - 1, labels[training.prepared[n].regions][known]), 1)
+    accuracy = matrix.trace() / matrix.sum()
+    present = [k for k in (0, 1, 2) if matrix[k].sum()]
+    recall = np.mean([matrix[k, k] / matrix[k].sum() for k in present])
+    assert bench.score(segmenter, 0) == pytest.approx((accuracy + recall) / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.features.backbone import Backbone
+from multiutility.vision.features.backbone import Backbone, file_stamp
 from multiutility.vision.features.descriptor import Features
 from multiutility.vision.features.network import EfficientNet, Onnx
 from multiutility.vision.features.parameters import decode, encode
 from multiutility.vision.features.picture import Picture
+from multiutility.vision.features.presets import preset
 
 SMALL = EfficientNet(variant=0, strides=(8, 16), scale=1.0)
 
@@ -172,6 +174,48 @@ def test_cells_lie_where_their_pixels_are(tmp_path: Path, scale: float, make: An
     np.testing.assert_allclose(found[..., 2], 0)
 
 
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((213, 320), (416, 640)),
+        ((320, 213), (640, 416)),
+        ((100, 90), (192, 192)),
+        ((480, 640), (480, 640)),
+        ((3000, 4000), (480, 640)),
+        ((3, 1000), (32, 640)),
+        ((1, 1), (32, 32)),
+    ],
+)
+def test_inputs_are_no_larger_than_asked_for(shape: tuple[int, int], expected: tuple[int, int]) -> None:
+    image = np.zeros((*shape, 3), np.uint8)
+    net = EfficientNet(0, scale=2.0, max_input=640)
+    assert net.backbone().input_size(image, (None, None)) == expected
+    assert Onnx("a.onnx", ("y",), scale=2.0, max_input=640).backbone().input_size(image, (None, 8)) == (
+        expected[0],
+        8,
+    )
+
+
+def test_the_default_network_bounds_its_inputs_and_leaves_small_images_as_they_are() -> None:
+    networks = [decode(part) for part in encode(preset("deep"))["nodes"][0]["base"]["parts"]]
+    for net in networks:
+        free = replace(net, max_input=None).backbone()
+        for shape in ((213, 320), (320, 320), (50, 1), (240, 320)):
+            some = np.zeros((*shape, 3), np.uint8)
+            assert net.backbone().input_size(some, (None, None)) == free.input_size(some, (None, None))
+    assert [net.backbone().input_size(noise(480, 640), (None, None)) for net in networks] == [
+        (480, 640),
+        (352, 480),
+    ]
+
+
+def test_a_model_without_a_bound_keeps_none() -> None:
+    data = encode(SMALL)
+    del data["max_input"]
+    assert decode(data) == SMALL
+    assert encode(SMALL) != encode(replace(SMALL, max_input=640))
+
+
 def test_a_network_may_ask_for_a_size(tmp_path: Path) -> None:
     path = network(tmp_path / "a.onnx", lambda: squares(8), [1, 3, 24, 16])
     cells, grid = Onnx(path, ("y",), ZERO, ONE).backbone().maps(noise(31, 77))[0]
@@ -219,6 +263,18 @@ def test_networks_that_do_not_fit_are_named(tmp_path: Path) -> None:
         Onnx(str(path), ("y",)).backbone().maps(some)
 
 
-@pytest.mark.parametrize("descriptor", [SMALL, Onnx("a.onnx", ("y", "z"), scale=2.0)])
+@pytest.mark.parametrize("descriptor", [SMALL, Onnx("a.onnx", ("y", "z"), scale=2.0, max_input=640)])
 def test_descriptors_are_plain_data(descriptor: Any) -> None:
     assert decode(encode(descriptor)) == descriptor
+
+
+def test_networks_that_models_of_strangers_may_name_are_looked_at_first(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="not a file"):
+        file_stamp(Path("/dev/zero"))
+    with pytest.raises(FileNotFoundError, match="not a file"):
+        file_stamp(tmp_path)
+    huge = Backbone("x.onnx", ("a",), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), scale=1e4, multiple=32)
+    with pytest.raises(
+        ValueError, match=r"x\.onnx: its input would have .* pixels: expected at most 25 million"
+    ):
+        huge.input_size(np.zeros((40, 50, 3), np.uint8), ("h", "w"))

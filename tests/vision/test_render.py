@@ -232,6 +232,24 @@ def test_confusion_is_by_row() -> None:
         confusion_picture(np.eye(3), names[:2])
 
 
+def test_names_do_not_hide_seeds() -> None:
+    annotation = PixelAnnotation(tags=(GRASS,), seeds=(PixelSeed(COW, 290, 100), PixelSeed(SKY, 12, 190)))
+    picture = draw_annotation(gray(200, 300), annotation, CLASSES)
+    for seed in annotation.seeds:
+        assert tuple(picture[seed.y, seed.x]) == CLASSES[seed.label].color
+        # The ring around it, in white or black, is whole.
+        ring = [picture[seed.y + dy, seed.x + dx] for dx, dy in ((4, 0), (-4, 0), (0, 4), (0, -4))]
+        assert len({tuple(pixel) for pixel in ring}) == 1
+        assert tuple(ring[0]) in {(0, 0, 0), (255, 255, 255)}
+
+
+@pytest.mark.parametrize("n_names", [2, 9, 12])
+def test_nothing_of_a_confusion_is_cut(n_names: int) -> None:
+    picture = confusion_picture(np.eye(n_names), [f"aeroplane {k}" for k in range(n_names)])
+    edges = picture[:3], picture[-3:], picture[:, :3], picture[:, -3:]
+    assert all((edge == 255).all() for edge in edges)
+
+
 def test_curves_go_where_their_values_are() -> None:
     def heights(y: list[float]) -> Any:
         picture = curve_picture({"one": ([1, 10, 100], y)}, "images", "accuracy", log_x=True).astype(int)

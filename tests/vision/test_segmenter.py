@@ -17,8 +17,9 @@ from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox
 from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.learning.solution import Record
 from multiutility.vision import Segmenter, features
-from multiutility.vision.model_file import FORMAT, KEY, ModelFileError
+from multiutility.vision.model_file import FORMAT, KEY, ModelFileError, checksum
 from toy import (
     BOAT,
     CLASSES,
@@ -111,7 +112,7 @@ def test_scores_are_lower_where_predictions_are_wrong(model: Segmenter) -> None:
     right, wrong = [], []
     for _ in range(10):
         image, mask = toy_picture(rng)
-        faded = (0.35 * image + 0.65 * 128).astype(np.uint8)
+        faded = (0.5 * image + 0.5 * 128).astype(np.uint8)
         (found,), (scores,) = model.predict([faded]), model.predict_scores([faded])
         right.append(scores[(found == mask) & (mask > 0)])
         wrong.append(scores[(found != mask) & (mask > 0)])
@@ -210,13 +211,16 @@ def test_truncated_files_are_refused(model: Segmenter, tmp_path: Path) -> None:
             Segmenter.load(path)
 
 
-def rewrite(path: Path, **changes: Any) -> None:
-    """Change the header of a model file."""
+def rewrite(path: Path, forged: bool = True, **changes: Any) -> None:
+    """Change the header of a model file, and its checksum to match if it is to be forged."""
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     metadata = json.loads(content[8 : 8 + length])["__metadata__"]
     header = {**json.loads(metadata[KEY]), **changes}
     header = {name: value for name, value in header.items() if value is not ...}
+    if forged:
+        header.pop("checksum")
+        header["checksum"] = checksum(header, load_file(path))
     save_file(load_file(path), path, {KEY: json.dumps(header)})
 
 
@@ -230,6 +234,13 @@ def rewrite(path: Path, **changes: Any) -> None:
         ({"classes": []}, "its header cannot be used"),
         ({"preset": {"name": "x"}}, "its header cannot be used"),
         ({"max_side": "large"}, "its header cannot be used"),
+        ({"max_side": 1e400}, "its header cannot be used"),
+        ({"max_side": -1}, "sizes that cannot be"),
+        ({"typical_margin": float("nan")}, "sizes that cannot be"),
+        ({"typical_margin": 0}, "sizes that cannot be"),
+        ({"parameters": 3}, "its header cannot be used"),
+        ({"parameters": {"checkpoint": "x"}}, "the parameters checkpoint, which are unknown"),
+        ({"parameters": {"store": "x", "a": 1}}, "the parameters a, store, which are unknown"),
     ],
 )
 def test_headers_of_no_use_are_refused(
@@ -240,6 +251,25 @@ def test_headers_of_no_use_are_refused(
     rewrite(path, **changes)
     with pytest.raises(ModelFileError, match=message):
         Segmenter.load(path)
+
+
+def test_a_change_that_nobody_sees_is_told(model: Segmenter, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    whole = path.read_bytes()
+    rewrite(path, forged=False, max_side=41)
+    with pytest.raises(ModelFileError, match="damaged: it has changed"):
+        Segmenter.load(path)
+    path.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+    with pytest.raises(ModelFileError, match="damaged: it has changed"):
+        Segmenter.load(path)
+
+
+def test_files_without_a_checksum_are_read(model: Segmenter, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    rewrite(path, forged=False, format=1, checksum=...)
+    assert np.array_equal(Segmenter.load(path).predictor_.weights, model.predictor_.weights)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -291,6 +321,16 @@ def test_features_are_taken_from_the_store(
         Segmenter(toy_preset(), C=1, tol=0.1, store=tmp_path / "store", random_state=1).fit(mixed)
 
 
+def test_callback_is_told_of_every_pass_beside_the_progress(mixed: DatasetFolder) -> None:
+    records: list[Record] = []
+    stages: list[str] = []
+    model = Segmenter(
+        toy_preset(), C=1, tol=0.1, callback=records.append, progress=lambda stage, *_: stages.append(stage)
+    ).fit(mixed)
+    assert [record.iteration for record in records] == model.objective_["iteration"].tolist()
+    assert stages.count("learning") == len(records)
+
+
 def test_progress_is_told(mixed: DatasetFolder) -> None:
     told: dict[str, list[tuple[int, int]]] = {}
     note = lambda stage, done, total: told.setdefault(stage, []).append((done, total))  # noqa: E731
@@ -335,7 +375,7 @@ def test_boxes_that_cannot_be_filled_are_named() -> None:
     clash = PixelAnnotation(tags=(SKY,), boxes=(PixelBox(COW, 4, 4, 6, 6), PixelBox(BOAT, 4, 4, 6, 6)))
     fine = PixelAnnotation(tags=(SKY, GRASS))
     with pytest.warns(UnmetCoverWarning, match=r"images\[1\]: boxes of (cow|boat|boat, cow) cannot all"):
-        Segmenter(toy_preset(), C=1, tol=0.3).fit([image, image[:, ::-1]], [fine, clash], classes=CLASSES)
+        Segmenter(toy_preset(), C=0.1, tol=0.3).fit([image, image[:, ::-1]], [fine, clash], classes=CLASSES)
 
 
 def test_masks_without_void_superpixels_need_no_imputation(dataset: DatasetFolder) -> None:

@@ -3,6 +3,7 @@
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.box import Box, estimate_profiles
 from multiutility.annotations.boxes import Boxes
+from multiutility.annotations.expected import Expected
 from multiutility.annotations.full import Full
 from multiutility.annotations.joint import Joint
 from multiutility.annotations.lines import LINEAR, UNIFORM, Profile
@@ -16,6 +17,7 @@ __all__ = [
     "Annotation",
     "Box",
     "Boxes",
+    "Expected",
     "Full",
     "Gaussian",
     "Joint",

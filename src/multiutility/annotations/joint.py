@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multiutility.annotations.annotation import frozen_weights, uniform
+from multiutility.annotations.annotation import frozen_weights
 from multiutility.annotations.box import Box
 from multiutility.annotations.lines import merge
 from multiutility.annotations.partition import Partition, split_area
@@ -185,8 +185,21 @@ class Joint:
         return np.asarray(labels, dtype=np.int32)
 
     def prior(self, problem: LabelingProblem) -> FloatArray:
-        """All labels that a node may have, alike."""
-        return uniform(self._allowed(problem))
+        """Half of what is in boxes has their labels; the rest is of all labels that may be anywhere, alike.
+
+        Around seeds, their labels get as much on top as the seeds' masses are of the nodes.
+        """
+        anywhere = np.isin(np.arange(self.n_labels), self.partition.anywhere)
+        boxed = np.zeros((problem.n_nodes, self.n_labels))
+        for box in self.boxes:
+            boxed[box.nodes, box.label] = 1.0
+        boxed *= max(1, int(anywhere.sum())) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
+        prior = boxed + anywhere
+        for seed in self.seeds:
+            sizes, mass = problem.node_sizes, self.mass(problem, seed)
+            prior[:, seed.label] += np.divide(mass, sizes, out=np.zeros_like(mass), where=sizes > 0)
+        prior *= self._allowed(problem)
+        return np.asarray(prior / prior.sum(axis=1, keepdims=True))
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
         """Sizes that the loss expects: sigma of tagged and seeded labels, half the boxes of boxed ones."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from multiutility.cli import data, example, learning, use
+from multiutility.cli import data, example, experiment, learning, studio, use
 
 EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
 
@@ -18,6 +18,8 @@ A dataset is a folder with [b]images/[/b], [b]classes.csv[/b], and any of [b]tag
 multiutility demo --out demo
 
 multiutility validate DIR
+
+multiutility studio DIR
 
 multiutility train DIR --split train --out model.safetensors
 
@@ -38,6 +40,7 @@ app = typer.Typer(
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(example.demo, data.validate, data.summary, data.convert, data.weaken),
     *(learning.prepare, learning.tune, learning.train, use.predict, use.evaluate),
+    *(studio.studio, experiment.experiment),
 )
 
 for command in COMMANDS:

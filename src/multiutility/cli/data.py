@@ -5,22 +5,36 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from multiutility.cli.messages import followed, guarded, show_json, stages, tell
-from multiutility.cli.options import DatasetArgument, JobsOption, JsonOption, RandomStateOption, SplitOption
+from multiutility.cli.messages import followed, guarded_anew, show_json, stages, tell
+from multiutility.cli.options import (
+    DatasetArgument,
+    JobsOption,
+    JsonOption,
+    RandomStateOption,
+    SkipBadOption,
+    SplitOption,
+    check_writable,
+)
 from multiutility.cli.options import n_jobs as cores
+from multiutility.cli.tables import show_skipped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multiutility.cli.messages import Stages
     from multiutility.datasets.folder import DatasetFolder
     from multiutility.datasets.formats import Format
+    from multiutility.datasets.formats.imported import Imported
+    from multiutility.datasets.soundness import Skipped
 
 FOUND = 1
 
 
-@guarded
+@guarded_anew
 def validate(folder: DatasetArgument, jobs: JobsOption = 0, json: JsonOption = False) -> None:
     """List every problem of a dataset at once: file, row, what is wrong, and how to mend it.
 
@@ -43,7 +57,7 @@ def validate(folder: DatasetArgument, jobs: JobsOption = 0, json: JsonOption = F
         raise typer.Exit(FOUND)
 
 
-@guarded
+@guarded_anew
 def summary(
     folder: DatasetArgument,
     split: SplitOption = None,
@@ -61,20 +75,24 @@ def summary(
     from multiutility.datasets.summary import summarize
 
     dataset = opened(folder, split)
+    if not no_picture:
+        check_writable(picture)
     with stages() as note:
         found = summarize(dataset, progress=partial(note, "reading"))
+        if not no_picture:
+            from multiutility.vision.report import save_samples
+
+            note.begin("drawing")
+            save_samples(dataset, picture)
     if json:
         show_json(found.to_dict())
     else:
         show_summary(found)
     if not no_picture:
-        from multiutility.vision.report import save_samples
-
-        save_samples(dataset, picture)
         tell(f"Samples: {picture}")
 
 
-@guarded
+@guarded_anew
 def convert(
     first: Annotated[
         str, typer.Argument(metavar="FORMAT|DIR", help="Format to import, or folder to export.")
@@ -82,13 +100,28 @@ def convert(
     second: Annotated[Path, typer.Argument(metavar="SRC|OUT", help="What to read, or where to write.")],
     third: Annotated[Path | None, typer.Argument(metavar="DIR", help="Dataset folder to make.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format to export to.")] = None,
-    split: SplitOption = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", metavar="NAME", help="Export: only the images of splits/NAME.txt."),
+    ] = None,
     images: Annotated[
         Path | None,
         typer.Option(
-            "--images", metavar="FOLDER", help="Where images are, if not where SRC says (coco, labelstudio)."
+            "--images",
+            metavar="FOLDER",
+            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks).",
         ),
     ] = None,
+    lossy: Annotated[
+        bool,
+        typer.Option(
+            "--lossy",
+            help="Export: leave out tags, boxes and seeds where the format has masks only "
+            "(masks, color-masks, coco-panoptic).",
+        ),
+    ] = False,
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Import annotations of other programs into a dataset folder, or export them.
 
@@ -100,14 +133,22 @@ def convert(
     Export: [b]multiutility convert DIR OUT --to coco[/b]
     """
     if to is None and third is not None:
-        import_format(first, second, third, images)
+        if split is not None or lossy:
+            raise ValueError("--split and --lossy are for exports: an import takes all that there is")
+        counts = import_format(first, second, third, images, skip_bad)
     elif to is not None and third is None:
-        export_format(Path(first), second, to, split)
+        if images is not None:
+            raise ValueError("--images is for imports: an export takes the images of DIR")
+        counts = export_format(Path(first), second, to, split, lossy, skip_bad)
     else:
         raise ValueError("expected either 'convert FORMAT SRC DIR', or 'convert DIR OUT --to FORMAT'")
+    if json:
+        show_json({"out": str(third or second), **counts})
+    else:
+        tell(f"{third or second}: {counts['n_images']} images, {counts['n_classes']} classes")
 
 
-@guarded
+@guarded_anew
 def weaken(
     folder: DatasetArgument,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Dataset folder to make.")],
@@ -123,6 +164,8 @@ def weaken(
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
     ] = False,
     random_state: RandomStateOption = 0,
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
@@ -133,24 +176,23 @@ def weaken(
     from multiutility.datasets.writing import write_dataset
     from multiutility.vision.weaken import weaken as weaken_dataset
 
-    dataset = opened(folder, split)
+    dataset, skipped = sound_dataset(opened(folder, split), skip_bad)
     masked = [sample.name for sample in dataset if "mask" in sample.kinds]
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
-    weakened = weaken_dataset(
-        dataset,
-        random_state,
-        masked if keep_masks == "all" else whole_number(keep_masks),
-        tags=tags or not (boxes or seeds),
-        boxes=boxes,
-        seeds=seeds,
-        other=other,
-    )
+    kept = masked if keep_masks == "all" else whole_number(keep_masks)
+    kinds = {"tags": tags or not (boxes or seeds), "boxes": boxes, "seeds": seeds}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with stages() as note:
+        note.begin("choosing")
+        weakened = weaken_dataset(dataset, random_state, kept, **kinds, other=other)
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
         write_dataset(out, weakened.classes, samples, splits)
-    tell(f"{out}: {len(dataset)} images, {len(weakened.kept)} with masks")
+    if json:
+        counts = {"n_images": len(dataset), "n_masks": len(weakened.kept)}
+        show_json({"out": str(out), **counts, "skipped": [one.to_dict() for one in skipped]})
+    else:
+        tell(f"{out}: {len(dataset)} images, {len(weakened.kept)} with masks")
 
 
 def opened(folder: Path, split: str | None) -> DatasetFolder:
@@ -160,6 +202,35 @@ def opened(folder: Path, split: str | None) -> DatasetFolder:
     check_folder(folder)
     dataset = DatasetFolder(folder)
     return dataset if split is None else dataset.split(split)
+
+
+def sound_dataset(dataset: DatasetFolder, skip_bad: bool) -> tuple[DatasetFolder, list[Skipped]]:
+    """Return the dataset without images that cannot be used, if they are to be skipped, and list them."""
+    from multiutility.datasets.soundness import sound_part
+
+    if not skip_bad:
+        return dataset, []
+    with stages() as note:
+        part, skipped = sound_part(dataset, progress=partial(note, "checking"))
+    show_skipped(skipped)
+    return part, skipped
+
+
+def sound_samples(imported: Imported, skip_bad: bool, note: Stages) -> tuple[Imported, list[Skipped]]:
+    """Return the import without images that cannot be used, if they are to be skipped, and list them."""
+    from multiutility.datasets.soundness import sound_import
+
+    if not skip_bad:
+        return imported, []
+    part, skipped = sound_import(imported, partial(note, "checking"))
+    show_skipped(skipped)
+    return part, skipped
+
+
+def counts_of(written: Imported, skipped: Sequence[Skipped]) -> dict[str, Any]:
+    """Return what was written, in numbers, and what was left out."""
+    left_out = [one.to_dict() for one in skipped]
+    return {"n_images": len(written.samples), "n_classes": len(written.classes), "skipped": left_out}
 
 
 def check_folder(folder: Path) -> None:
@@ -175,29 +246,44 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def import_format(name: str, source: Path, folder: Path, images: Path | None) -> None:
-    """Make a dataset folder out of another program's files."""
+def import_format(
+    name: str, source: Path, folder: Path, images: Path | None, skip_bad: bool
+) -> dict[str, Any]:
+    """Make a dataset folder out of another program's files; return how much is in it."""
     from multiutility.datasets.writing import write_dataset
 
-    imported = find_format(name).read(source, **({} if images is None else {"images": images}))
+    format_ = find_format(name)
+    if images is not None and not format_.takes_images:
+        raise ValueError(f"--images is not for {name}, which has its images where SRC says: leave it out")
+    if images is not None and not images.is_dir():
+        raise ValueError(f"--images is {images}: there is no such folder")
+    # As seen from here, and not from SRC.
+    options = {} if images is None else {"images": images.resolve()}
     with stages() as note:
+        note.begin("reading")
+        imported, skipped = sound_samples(format_.read(source, **options), skip_bad, note)
         samples = followed(imported.samples, len(imported.samples), partial(note, "converting"))
         write_dataset(folder, imported.classes, samples, imported.splits)
-    tell(f"{folder}: {len(imported.samples)} images, {len(imported.classes)} classes")
+    return counts_of(imported, skipped)
 
 
-def export_format(folder: Path, out: Path, name: str, split: str | None) -> None:
-    """Write a dataset for another program."""
+def export_format(
+    folder: Path, out: Path, name: str, split: str | None, lossy: bool, skip_bad: bool
+) -> dict[str, Any]:
+    """Write a dataset for another program; return how much is in it."""
     from multiutility.datasets.formats.imported import Imported
 
-    write = find_format(name).write
+    format_ = find_format(name)
+    write = format_.write
     if write is None:
         raise ValueError(f"{name} can only be imported; export to one of {', '.join(writable())}")
-    dataset = Imported.from_folder(opened(folder, split))
     with stages() as note:
+        dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
-        write(out, dataset.classes, samples, dataset.splits)
-    tell(f"{out}: {len(dataset.samples)} images")
+        write(
+            out, dataset.classes, samples, dataset.splits, **({"lossy": lossy} if format_.masks_only else {})
+        )
+    return counts_of(dataset, skipped)
 
 
 def find_format(name: str) -> Format:

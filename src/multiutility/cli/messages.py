@@ -21,9 +21,28 @@ T = TypeVar("T")
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+KEPT = "Interrupted. What is finished is kept: the same command goes on from there."
+RESUMABLE = "Interrupted. What is finished is kept: the same command with --resume goes on from there."
+NOT_KEPT = "Interrupted. Nothing is left half written: the same command begins anew."
+
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """Return the command with bad input told in one line and exit code 2, and Ctrl-C with 130."""
+    return protected(command, KEPT)
+
+
+def guarded_resumable(command: Callable[P, None]) -> Callable[P, None]:
+    """Return the command guarded likewise, for one that has to be asked to go on."""
+    return protected(command, RESUMABLE)
+
+
+def guarded_anew(command: Callable[P, None]) -> Callable[P, None]:
+    """Return the command guarded likewise, for one that keeps nothing when it is interrupted."""
+    return protected(command, NOT_KEPT)
+
+
+def protected(command: Callable[P, None], interrupted: str) -> Callable[P, None]:
+    """Return the command with errors and Ctrl-C told in one line."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -31,13 +50,25 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             with told_warnings():
                 command(*args, **kwargs)
         except KeyboardInterrupt:
-            tell("Interrupted. What is finished is kept: the same command goes on from there.", "yellow")
+            tell(interrupted, "yellow")
             raise typer.Exit(INTERRUPTED) from None
         except (ValueError, OSError) as error:
-            tell(f"Error: {error}", "red")
+            tell(f"Error: {in_words(error)}", "red")
             raise typer.Exit(BAD_INPUT) from error
 
     return run
+
+
+def in_words(error: ValueError | OSError) -> str:
+    """Return what an error says; those of the system say neither what was wanted, nor what to do.
+
+    >>> in_words(FileExistsError(17, "File exists", "notes.txt"))
+    'notes.txt: file exists; check the path, and that it may be read and written'
+    """
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        what = error.strerror[:1].lower() + error.strerror[1:]
+        return f"{error.filename}: {what}; check the path, and that it may be read and written"
+    return str(error)
 
 
 def tell(text: str, style: str | None = None) -> None:
@@ -83,6 +114,10 @@ class Stages:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
+
+    def begin(self, stage: str) -> None:
+        """Show that there is a stage of which it is not known how long it takes."""
+        self._tasks[stage] = self._progress.add_task(stage.capitalize(), total=None)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show that so much of the stage is done."""

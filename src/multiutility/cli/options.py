@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -35,6 +36,14 @@ class Metric(StrEnum):
     accuracy = "accuracy"
     mean_recall = "mean_recall"
     mean_iou = "mean_iou"
+    mean = "mean"
+
+
+class Protocol(StrEnum):
+    """What void pixels and rare classes count as."""
+
+    paper = "paper"
+    msrc21 = "msrc21"
 
 
 DatasetArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="DIR", help="Dataset folder.")]
@@ -99,11 +108,67 @@ ClassWeightOption: TypeAlias = Annotated[
         rich_help_panel=LEARNING,
     ),
 ]
+SkipBadOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Leave out images that cannot be read or used, and list them."),
+]
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of Segmenter in place of the fixed one, as C=3; may be given several times.",
+        rich_help_panel=LEARNING,
+    ),
+]
 
 
 def n_jobs(jobs: int) -> int:
     """Return the number of cores that 0 stands for."""
     return jobs or os.cpu_count() or 1
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Return positive numbers of a text with commas.
+
+    >>> numbers("--minutes", "15,30"), numbers("--minutes", "")
+    ([15.0, 30.0], [])
+    """
+    try:
+        found = [float(part) for part in text.split(",") if part]
+    except ValueError:
+        raise ValueError(f"{option} {text!r}: expected numbers with commas, such as 15,30,60") from None
+    if any(not 0 < one < float("inf") for one in found):
+        raise ValueError(f"{option} {text!r}: expected positive numbers")
+    return found
+
+
+def parsed(settings: list[str]) -> dict[str, Any]:
+    """Return parameters of texts such as ``C=3``.
+
+    >>> parsed(["C=3", "class_weight=balanced"])
+    {'C': 3, 'class_weight': 'balanced'}
+    """
+    found = {}
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        if not (name and sign and value):
+            raise ValueError(f"--set {setting!r}: expected NAME=VALUE, such as C=3")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def check_writable(out: Path) -> None:
+    """Raise unless a file can be written there: now, rather than after minutes of work."""
+    if out.is_dir():
+        raise ValueError(f"{out}: is a folder; give the name of a file in it")
+    if not os.access(out.resolve().parent, os.W_OK):
+        raise ValueError(
+            f"{out}: its folder does not exist, or cannot be written to; make it, or give another"
+        )
 
 
 def default_store() -> Path:

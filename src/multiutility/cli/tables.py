@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from multiutility.cli.messages import show
 
 if TYPE_CHECKING:
+    from multiutility.datasets.soundness import Skipped
     from multiutility.datasets.summary import Summary
 
 
@@ -57,6 +59,16 @@ def show_tuning(tuning: Mapping[str, Any]) -> None:
     for one in tuning["settings"]:
         table.add_row(*(f"{one[name]:g}" for name in ("C", "alpha", "beta")), percent(one["score"]))
     show(table)
+
+
+def show_skipped(skipped: Sequence[Skipped]) -> None:
+    """Print images that were left out, for people only: to stderr."""
+    if not skipped:
+        return
+    table = plain_table("image left out", "why")
+    for one in skipped:
+        table.add_row(escape(one.image), escape(one.why))
+    Console(stderr=True, highlight=False).print(table, soft_wrap=True)
 
 
 def plain_table(*columns: str) -> Table:

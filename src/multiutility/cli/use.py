@@ -6,25 +6,35 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multiutility.cli.data import opened
-from multiutility.cli.messages import guarded, show_json, stages, tell
+from multiutility.cli.messages import guarded, guarded_resumable, show_json, stages, tell
 from multiutility.cli.options import (
     DatasetArgument,
     JobsOption,
     JsonOption,
     ModelArgument,
+    SkipBadOption,
     SplitOption,
     StoreOption,
     default_store,
 )
 from multiutility.cli.options import n_jobs as cores
+from multiutility.cli.tables import show_skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multiutility.cli.messages import Stages
+    from multiutility.datasets.folder import DatasetFolder
+    from multiutility.datasets.soundness import Skipped
+    from multiutility.vision.photo import FilePhoto
 
 
-@guarded
+@guarded_resumable
 def predict(
     model: ModelArgument,
     images: Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Images, or folders of them.")],
@@ -34,9 +44,10 @@ def predict(
     overlay: Annotated[bool, typer.Option("--overlay", help="Also save masks drawn over images.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Also save confidences, as gray images.")] = False,
     coco: Annotated[bool, typer.Option("--coco", help="Also save masks as COCO results, coco.json.")] = False,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="Only images that have no result yet, as after an interruption.")
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Leave out images that have all results of this model already.")
     ] = False,
+    skip_bad: SkipBadOption = False,
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -44,20 +55,23 @@ def predict(
 
     Example: [b]multiutility predict model.safetensors photos/*.jpg --out results --overlay[/b]
     """
-    from multiutility.vision.model_file import read_model
+    from multiutility.vision.model_file import model_digest, read_model
     from multiutility.vision.results import Results, find_photos
 
     begin, (predictor, _) = time.perf_counter(), read_model(model)
-    results, photos = Results(out, overlay, scores), find_photos(images)
-    wanted = results.missing(photos) if missing else photos
+    results, photos = Results(out, overlay, scores, model_digest(model)), find_photos(images)
     with stages() as note:
+        asked = results.missing(photos) if resume else photos
+        wanted, skipped = readable(asked, skip_bad, cores(jobs), note)
         results.write(predictor, wanted, cores(jobs), partial(note, "predicting"))
         if coco:
-            results.write_coco(photos, predictor.classes)
+            bad = {*asked} - {*wanted}
+            results.write_coco([photo for photo in photos if photo not in bad], predictor.classes)
     seconds = time.perf_counter() - begin
     if json:
         files = {str(photo.path): str(results.mask_path(photo)) for photo in wanted}
-        show_json({"out": str(out), "n_images": len(wanted), "seconds": round(seconds, 3), "masks": files})
+        found = {"out": str(out), "n_images": len(wanted), "seconds": round(seconds, 3), "masks": files}
+        show_json({**found, "skipped": [one.to_dict() for one in skipped]})
     else:
         tell(f"{out}: masks of {len(wanted)} images, in {seconds:.1f} s")
 
@@ -74,6 +88,7 @@ def evaluate(
         ),
     ] = None,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Save none.")] = False,
+    skip_bad: SkipBadOption = False,
     store: StoreOption = None,
     jobs: JobsOption = 0,
     json: JsonOption = False,
@@ -96,9 +111,10 @@ def evaluate(
         place.mkdir(parents=True, exist_ok=True)
     kept = FeatureStore(store or default_store())
     with stages() as note:
+        dataset, skipped = comparable(dataset, skip_bad, cores(jobs), note)
         found = compare(predictor, dataset, cores(jobs), kept, partial(note, "predicting"))
     if json:
-        show_json(found.to_dict())
+        show_json({**found.to_dict(), "skipped": [one.to_dict() for one in skipped]})
     else:
         show_scores(found.to_dict())
     if not no_pictures:
@@ -106,3 +122,35 @@ def evaluate(
 
         save_evaluation(found, predictor, dataset, place, cores(jobs), kept)
         tell(f"Pictures: {place}")
+
+
+def readable(
+    photos: Sequence[FilePhoto], skip_bad: bool, n_jobs: int, note: Stages
+) -> tuple[Sequence[FilePhoto], list[Skipped]]:
+    """Return the photos that can be read; unless others are skipped, raise if there are."""
+    from multiutility.datasets.soundness import check_all, sound
+    from multiutility.vision.photo import FilePhoto
+
+    progress = partial(note, "checking")
+    if not skip_bad:
+        check_all(photos, FilePhoto.size, n_jobs, progress)
+        return photos, []
+    found, skipped = sound(photos, FilePhoto.image, lambda photo: photo.name, n_jobs, progress)
+    show_skipped(skipped)
+    return found, skipped
+
+
+def comparable(
+    dataset: DatasetFolder, skip_bad: bool, n_jobs: int, note: Stages
+) -> tuple[DatasetFolder, list[Skipped]]:
+    """Return the images with masks that can be read; unless others are skipped, raise if there are."""
+    from multiutility.datasets.soundness import check_all, check_head, sound_part
+
+    masked = dataset.select(sample.name for sample in dataset if "mask" in sample.kinds)
+    progress = partial(note, "checking")
+    if not skip_bad:
+        check_all(list(masked), check_head, n_jobs, progress)
+        return dataset, []
+    part, skipped = sound_part(masked, n_jobs, progress)
+    show_skipped(skipped)
+    return part, skipped

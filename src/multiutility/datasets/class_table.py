@@ -55,10 +55,11 @@ def parse_class(fields: Sequence[str], row: int, taken: Collection[str], wrong: 
         wrong.append((f"bad name {name!r}", "write a name of printable characters"))
     if name in taken:
         wrong.append((f"class {name!r} is there twice", "rename or remove one of them"))
+    kind_problem = f"bad kind {kind!r}", f"write one of {', '.join(KINDS)}"
     return LabelClass(
         f"class of row {row}" if wrong else name,
         read_color(color, wrong) or standard_color(len(taken) + 1),
-        choose(KIND, kind, "stuff", (f"bad kind {kind!r}", f"write one of {', '.join(KINDS)}"), wrong),
+        choose(KIND, kind.lower(), "stuff", kind_problem, wrong),
         choose(RARE, rare, False, (f"bad value {rare!r} of rare", "write 0 or 1"), wrong),
     )
 

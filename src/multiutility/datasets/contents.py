@@ -16,7 +16,7 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.pixels import PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem, shape_problem
-from multiutility.datasets.tables import read_lines, read_table
+from multiutility.datasets.tables import limited, read_lines, read_table
 
 T = TypeVar("T")
 # An annotation, and the row that it is in; and those of all images.
@@ -226,8 +226,8 @@ def read_split(path: Path, names: ImageNames) -> tuple[list[str], list[DatasetEr
     except DatasetError as error:
         return [], [error]
     found: dict[str, int] = {}
-    problems = []
-    for row, line in lines:
+    problems: list[DatasetError] = []
+    for row, line in limited(path, lines, problems):
         wrong: list[Problem] = []
         name = names.find(line, wrong)
         if name in found:

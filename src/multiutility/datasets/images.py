@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
+from PIL.PngImagePlugin import PngInfo
 
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
@@ -29,6 +30,8 @@ FORMATS = {
 IMAGE_FORMATS = tuple(sorted(set(FORMATS.values())))
 # JPEG and WebP change pixels, and with them the indices.
 MASK_FORMATS = ("BMP", "PNG", "TIFF")
+# Keyword of our notes in PNG files.
+NOTE = "multiutility"
 # Less than Pillow warns at (89 million); the largest image takes 240 MB.
 MAX_PIXELS = 80_000_000
 
@@ -74,18 +77,30 @@ def read_mask(path: str | Path) -> Pixels:
     return indices.astype(np.uint8)
 
 
+def read_note(path: str | Path) -> str:
+    """Return the note that a mask was written with, from the head of the file; empty if there is none."""
+    with opened(Path(path), ("PNG",)) as image:
+        return str(image.info.get(NOTE, ""))
+
+
 def read_instances(path: str | Path) -> NDArray[np.int32]:
     """Ids of an index image of 8 or 16 bits, int32 [H, W]."""
     return read_indices(Path(path), "a map of objects").astype(np.int32)
 
 
-def write_mask(path: str | Path, mask: Pixels, palette: Pixels) -> None:
-    """Write a mask [H, W] as PNG with the palette [up to 256, 3]: masks may be looked at as they are."""
+def write_mask(path: str | Path, mask: Pixels, palette: Pixels, note: str = "") -> None:
+    """Write a mask [H, W] as PNG with the palette [up to 256, 3]: masks may be looked at as they are.
+
+    ``note``, a line of text, is kept in the file; see ``read_note``.
+    """
     if mask.dtype != np.uint8 or mask.ndim != 2:
         raise ValueError(f"mask is {mask.dtype} {mask.shape}: expected uint8 [H, W]")
     image = Image.fromarray(mask)
     image.putpalette(np.asarray(palette, dtype=np.uint8).tobytes())
-    save(Path(path), image, "PNG")
+    info = PngInfo()
+    if note:
+        info.add_text(NOTE, note)
+    save(Path(path), image, "PNG", pnginfo=info)
 
 
 def write_instances(path: str | Path, instances: NDArray[Any]) -> None:
@@ -106,10 +121,11 @@ def write_image(path: str | Path, image: Pixels) -> None:
     save(path, Image.fromarray(image), FORMATS[path.suffix.lower()])
 
 
-def save(path: Path, image: Image.Image, format_: str) -> None:
+def save(path: Path, image: Image.Image, format_: str, **options: Any) -> None:
     """Write the file at once."""
+    quality = {"quality": 95} if format_ in {"JPEG", "WEBP"} else {}
     with replacing(path) as file:
-        image.save(file, format_, **({"quality": 95} if format_ in {"JPEG", "WEBP"} else {}))
+        image.save(file, format_, **quality, **options)
 
 
 @contextmanager

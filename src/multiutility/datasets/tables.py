@@ -7,16 +7,24 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
 
 # Number of a line, from 1, and its fields.
 Row: TypeAlias = tuple[int, tuple[str, ...]]
+NumberedT = TypeVar("NumberedT", bound=tuple[int, Any])
+
+# What may be between the fields of a row, and what it is called. Spreadsheets write semicolons where commas
+# are in numbers, and tabs if one copies from them.
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 # About four million boxes, which take 2 GB of memory; more than that is a mistake, or meant to fill it.
 MAX_BYTES = 128 * 2**20
+MAX_ROWS = 4_000_000
+# More than anybody reads; each takes more memory than the row that it is about.
+MAX_PROBLEMS = 10_000
 
 
 def read_text(path: Path) -> str:
@@ -48,24 +56,54 @@ def read_table(
 ) -> Iterator[Row]:
     """Rows of a CSV file with the fields of these columns, in this order; adds what is wrong to the problems.
 
-    Columns are found by name; others are ignored, and optional ones that are missing are empty.
+    Columns are found by name; others are ignored, and optional ones that are missing are empty. Fields are
+    separated as those of the first row are: by commas, semicolons or tabs.
     """
     try:
         text = read_text(path)
     except DatasetError as error:
         problems.append(error)
         return
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    separator = find_separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
         wrong = header_problems(path, header, columns, optional)
         problems += wrong
         if not wrong:
             places = [header.index(name) if name in header else None for name in (*columns, *optional)]
-            lines = ((reader.line_num, fields) for fields in reader)
-            yield from pick(path, lines, len(header), places, problems)
+            lines = limited(path, ((reader.line_num, fields) for fields in reader), problems)
+            yield from pick(path, lines, len(header), places, separator, problems)
     except csv.Error as error:
         problems.append(DatasetError(path, reader.line_num, f"bad CSV: {error}", "check quotes from here on"))
+
+
+def limited(path: Path, rows: Iterable[NumberedT], problems: list[DatasetError]) -> Iterator[NumberedT]:
+    """Rows, with their numbers in front, until there are too many of them, or of their problems."""
+    before = len(problems)
+    for count, row in enumerate(rows):
+        if count == MAX_ROWS:
+            problems.append(
+                DatasetError(
+                    path, row[0], f"is beyond {MAX_ROWS:,} rows, the most there may be", "split the dataset"
+                )
+            )
+            return
+        if len(problems) - before >= MAX_PROBLEMS:
+            fix = "mend those above, and see what is left"
+            problems.append(DatasetError(path, row[0], f"comes after {MAX_PROBLEMS:,} problems", fix))
+            return
+        yield row
+
+
+def find_separator(text: str) -> str:
+    """What separates the fields of a table: the first mark of its first row that may.
+
+    >>> find_separator("image;label"), find_separator("name")
+    (';', ',')
+    """
+    first = re.split("\r|\n", text, maxsplit=1)[0]
+    return next((mark for mark in first if mark in SEPARATORS), ",")
 
 
 def pick(
@@ -73,6 +111,7 @@ def pick(
     lines: Iterable[tuple[int, list[str]]],
     width: int,
     places: Sequence[int | None],
+    separator: str,
     problems: list[DatasetError],
 ) -> Iterator[Row]:
     """Rows that are not blank, with the fields at these places."""
@@ -83,7 +122,7 @@ def pick(
                 yield number, picked
         elif any(map(str.strip, fields)):
             what = f"has {len(fields)} fields: the header has {width}"
-            fix = "put fields that contain commas into double quotes"
+            fix = f"put fields that contain {SEPARATORS[separator]} into double quotes"
             problems.append(DatasetError(path, number, what, fix))
 
 
@@ -95,8 +134,6 @@ def header_problems(
     fix = f"make the first row {wanted}"
     missing = [name for name in columns if name not in header]
     twice = [name for name in (*columns, *optional) if header.count(name) > 1]
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        return [DatasetError(path, 1, "columns are not separated by commas", "save the file with commas")]
     problems = []
     if missing:
         problems.append(DatasetError(path, 1, f"no column {', '.join(missing)}", fix))

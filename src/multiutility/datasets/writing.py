@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +32,7 @@ from multiutility.datasets.images import FORMATS, image_size, write_image, write
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.tables import write_table, write_text
+from multiutility.files import filling
 
 # Of a name in UTF-8; file systems allow 255, with the extension.
 MAX_NAME_BYTES = 200
@@ -60,22 +60,12 @@ def write_dataset(
     """
     path = Path(path)
     parts = (IMAGES, MASKS, INSTANCES, SPLITS, TAGS, BOXES, SEEDS, CLASSES)
+    if path.exists() and not path.is_dir():
+        raise DatasetError(path, None, "is not a folder", "choose a new folder")
     if any(os.path.lexists(path / part) for part in parts):
         raise DatasetError(path, None, "there is a dataset already", "choose another folder, or remove it")
-    existed = path.exists()
-    path.mkdir(parents=True, exist_ok=True)
-    # In the folder itself, so that it is on the same disk; hidden, so that leftovers do no harm.
-    temporary = path / f".{secrets.token_hex(8)}.tmp"
-    temporary.mkdir()
-    try:
-        write_parts(temporary, path, classes, samples, splits or {})
-        for part in parts:  # Classes come last: without them it is no dataset.
-            if (temporary / part).exists():
-                os.replace(temporary / part, path / part)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if not existed and not os.listdir(path):
-            path.rmdir()
+    with filling(path, last=CLASSES) as folder:  # Without classes it is no dataset.
+        write_parts(folder, path, classes, samples, splits or {})
 
 
 def write_parts(

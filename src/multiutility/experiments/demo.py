@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,15 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write_dataset
 from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.experiments.demo_report import MASKS, NAIVE, OURS, Demo, Method, write_report
-from multiutility.experiments.naive import filled, ridge_weights
-from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.experiments.methods import without_advice
+from multiutility.experiments.naive import naive_predictor, ridge_weights
 from multiutility.vision.evaluation import evaluate, predictions
-from multiutility.vision.features.preset import Prepared, Preset
+from multiutility.vision.features.preset import Preset
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
@@ -165,7 +163,7 @@ class Contest:
         ours = self.model(OURS)
         learners: dict[str, Callable[[], Predictor]] = {
             MASKS: lambda: self.model(MASKS).fit_prepared(only_masks(training)).predictor_,
-            NAIVE: lambda: naive_predictor(training),
+            NAIVE: lambda: naive_predictor(training, ridge_weights, PENALTY),
             OURS: lambda: ours.fit_prepared(training).predictor_,
         }
         models = {}
@@ -204,36 +202,8 @@ class Contest:
         return [Method(name, evaluations[name], masks[name]) for name in models]
 
 
-@contextmanager
-def without_advice() -> Iterator[None]:
-    """Leave out warnings that are for people who can mend their annotations or choose other parameters."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UnmetCoverWarning)
-        yield
-
-
 def only_masks(training: TrainingSet) -> TrainingSet:
     """Return the images that have masks."""
     kept = [n for n, one in enumerate(training.photos) if one.annotation().mask is not None]
     photos, prepared = training.photos, training.prepared
     return replace(training, photos=[photos[n] for n in kept], prepared=[prepared[n] for n in kept])
-
-
-def naive_predictor(training: TrainingSet) -> Predictor:
-    """Fill in all annotations, and fit a regression to the superpixels, each on its own."""
-    n_labels = len(training.classes)
-    pairs = list(zip(training.photos, training.prepared, strict=True))
-    features = [plain_features(one, training.preset.preset.weighted) for one in training.prepared]
-    targets = [filled(photo.annotation(), one.regions, n_labels) for photo, one in pairs]
-    weights = ridge_weights(features, targets, PENALTY)
-    no_edges = np.zeros(training.prepared[0].problem.edge_features.shape[1])
-    flat = np.concatenate((weights.ravel(), no_edges))
-    return Predictor(training.classes, training.preset, flat, training.max_side, typical_margin=1.0)
-
-
-def plain_features(prepared: Prepared, weighted: bool) -> NDArray[np.float32]:
-    """Features of nodes, not weighted by their sizes: a classifier would take the large for the certain."""
-    problem = prepared.problem
-    sizes = problem.node_sizes[:, np.newaxis] / problem.node_sizes.mean()
-    return np.asarray(problem.node_features / sizes if weighted else problem.node_features, dtype=np.float32)

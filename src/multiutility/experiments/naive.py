@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from threadpoolctl import threadpool_limits
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.pixels import PixelAnnotation, centers
+from multiutility.vision.features.preset import Prepared
+from multiutility.vision.predictor import Predictor
+from multiutility.vision.training_set import TrainingSet
+
+# Weights [K, D] of features [V, D] of images, for pixels of each region and label [V, K], and a penalty.
+Regression: TypeAlias = Callable[[Sequence[NDArray[np.float32]], Sequence[FloatArray], float], FloatArray]
+
+# Steps of the logistic regression, at most.
+N_STEPS = 100
+
+
+def naive_predictor(training: TrainingSet, regression: Regression, penalty: float) -> Predictor:
+    """Fill in all annotations, and fit a regression to the superpixels, each on its own."""
+    n_labels = len(training.classes)
+    features = [plain_features(one, training.preset.preset.weighted) for one in training.prepared]
+    targets = [
+        filled(training.small_annotation(n), one.regions, n_labels) for n, one in enumerate(training.prepared)
+    ]
+    weights = regression(features, targets, penalty)
+    no_edges = np.zeros(training.prepared[0].problem.edge_features.shape[1])
+    flat = np.concatenate((weights.ravel(), no_edges))
+    return Predictor(training.classes, training.preset, flat, training.max_side, typical_margin=1.0)
+
+
+def plain_features(prepared: Prepared, weighted: bool) -> NDArray[np.float32]:
+    """Features of nodes, not weighted by their sizes: a classifier would take the large for the certain."""
+    problem = prepared.problem
+    sizes = problem.node_sizes[:, np.newaxis] / problem.node_sizes.mean()
+    return np.asarray(problem.node_features / sizes if weighted else problem.node_features, dtype=np.float32)
 
 
 def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> FloatArray:
@@ -61,11 +94,45 @@ def ridge_weights(
     ``t_ik`` of each label in the pixel's region, and ``t`` their mean: what is common is common everywhere,
     and no reason to say so.
     """
-    x, counts = np.concatenate(features).astype(np.float64), np.concatenate(targets)
-    sizes = counts.sum(axis=1, keepdims=True)
-    shares = sizes / sizes.sum()
-    aims = np.divide(counts, sizes, out=np.zeros(counts.shape), where=sizes > 0)
-    aims -= (shares * aims).sum(axis=0)
-    gram = x.T @ (shares * x)
-    gram += penalty * gram.trace() * np.eye(len(gram))
-    return np.asarray(np.linalg.solve(gram, x.T @ (shares * aims)).T)
+    total = sum(float(one.sum()) for one in targets)
+    mean = np.sum([one.sum(axis=0) for one in targets], axis=0) / total
+    n_features = features[0].shape[1]
+    gram, products = np.zeros((n_features, n_features)), np.zeros((n_features, len(mean)))
+    for x, counts in zip(features, targets, strict=True):
+        sizes = counts.sum(axis=1, keepdims=True)
+        gram += x.T @ (x * (sizes / total).astype(np.float32))
+        products += x.T @ ((counts - sizes * mean) / total)
+    gram += penalty * gram.trace() * np.eye(n_features)
+    return np.asarray(np.linalg.solve(gram, products).T)
+
+
+def logistic_weights(
+    features: Sequence[NDArray[np.float32]], targets: Sequence[FloatArray], penalty: float
+) -> FloatArray:
+    """Weights [K, D] of the logistic regression of labels on features, with pixels shared out [V, K].
+
+    ``min -mean_i sum_k t_ik log p_k(x_i) + penalty / 2 |W|^2 mean_i |x_i|^2`` over all pixels, with the part
+    ``t_ik`` of each label in the pixel's region.
+    """
+    total = sum(float(one.sum()) for one in targets)
+    parts = [counts / total for counts in targets]
+    sizes = [one.sum(axis=1, keepdims=True) for one in parts]
+    squares = sum(float(s[:, 0] @ np.square(x).sum(axis=1)) for x, s in zip(features, sizes, strict=True))
+    shape = targets[0].shape[1], features[0].shape[1]
+    ridge = penalty * squares
+
+    def value(flat: FloatArray) -> tuple[float, FloatArray]:
+        weights = flat.reshape(shape)
+        single = weights.T.astype(np.float32)
+        loss, gradient = ridge * float(flat @ flat) / 2, ridge * weights
+        for x, part, size in zip(features, parts, sizes, strict=True):
+            logs = log_softmax((x @ single).astype(np.float64), axis=1)
+            loss -= float(np.vdot(part, logs))
+            gradient += (size * np.exp(logs) - part).T.astype(np.float32) @ x
+        return loss, gradient.ravel()
+
+    start = np.zeros(shape[0] * shape[1])
+    # Products of one image are too small to share: threads cost more than they give.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": N_STEPS})
+    return np.asarray(found.x).reshape(shape)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.files import replacing
+from multiutility.experiments.supervision import Weakening
 from multiutility.metrics import accuracy, confusion, mean_iou, mean_recall
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
@@ -24,6 +25,7 @@ METRICS: dict[str, Callable[[FloatArray, frozenset[int]], float]] = {
     "accuracy": lambda matrix, _: accuracy(matrix),
     "mean_recall": mean_recall,
     "mean_iou": mean_iou,
+    "mean": lambda matrix, rare: (accuracy(matrix) + mean_recall(matrix, rare)) / 2,
 }
 
 # C spans decades; the others matter less.
@@ -32,6 +34,12 @@ GRID: dict[str, tuple[float, ...]] = {
     "alpha": (0.03, 0.1, 0.3, 1.0),
     "beta": (0.3, 1.0, 3.0),
 }
+
+# Parameters of the segmenter that are tried, are known from the images' features, or do not change scores.
+APART = (
+    *(*GRID, "features", "n_superpixels", "max_side", "refine"),
+    *("n_jobs", "store", "checkpoint", "progress", "callback"),
+)
 
 Setting: TypeAlias = Mapping[str, float]
 
@@ -90,7 +98,7 @@ class Tuner:
     n_folds : int
         Parts of the images that take turns.
     metric : str
-        ``accuracy``, ``mean_recall`` or ``mean_iou``.
+        ``accuracy``, ``mean_recall``, ``mean_iou``, or ``mean``, that of the first two.
     log : path or None
         File that keeps the scores; with it, an interrupted search goes on where it was.
     """
@@ -108,9 +116,9 @@ class Tuner:
         if self.n_folds < 2:
             raise ValueError(f"n_folds is {self.n_folds}: expected at least 2")
 
-    def tune(self, training: TrainingSet) -> Tuning:
-        """Search on prepared images."""
-        bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state)
+    def tune(self, training: TrainingSet, weakening: Weakening | None = None) -> Tuning:
+        """Search on prepared images; with a weakening of the same images, these are learned from weakened."""
+        bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state, weakening)
         log = Log(self.log, self._key(bench))
         best = {name: float(getattr(self.segmenter, name)) for name in GRID}
         names = [name for name in GRID if name in bench.tunable and self.grid.get(name)]
@@ -136,28 +144,42 @@ class Tuner:
 
     def _segmenter(self, setting: Setting) -> Segmenter:
         # Not a clone: bars of progress cannot be copied.
-        return Segmenter(**{**self.segmenter.get_params(deep=False), **setting, "progress": None})
+        return Segmenter(
+            **{**self.segmenter.get_params(deep=False), **setting, "checkpoint": None, "progress": None}
+        )
 
     def _key(self, bench: Bench) -> str:
         """Hash of all that scores depend on, besides the setting."""
-        kept = ("class_weight", "tol", "max_iter", "random_state")
-        training = bench.training
+        kept = {k: v for k, v in self.segmenter.get_params(deep=False).items() if k not in APART}
+        training, weakening = bench.training, bench.weakening
         content = [
-            [getattr(self.segmenter, name) for name in kept],
+            kept,
             [self.metric, bench.n_folds, training.max_side],
             training.preset.parameters(),
             training.classes.names,
             bench.strong,
             training.names,
+            None if weakening is None else [weakening.kinds, weakening.keep, weakening.random_state],
         ]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 class Bench:
-    """Images that take turns in being held out, and how good labelings of those are."""
+    """Images that take turns in being held out, and how good labelings of those are.
 
-    def __init__(self, training: TrainingSet, n_folds: int, metric: str, random_state: int) -> None:
+    With a weakening of these images, which all have masks, those that are not held out are weakened.
+    """
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        n_folds: int,
+        metric: str,
+        random_state: int,
+        weakening: Weakening | None = None,
+    ) -> None:
         self.training = training
+        self.weakening = weakening
         self._metric = METRICS[metric]
         self._problems = training.problems()
         # Scores must not depend on the beta that is tried.
@@ -175,6 +197,10 @@ class Bench:
     def tunable(self) -> frozenset[str]:
         """What can make a difference: alpha only weighs weak images against others, beta boxes and seeds."""
         found = {"C"}
+        if self.weakening is not None:
+            kinds, keep = self.weakening.kinds, self.weakening.keep
+            found |= {"alpha"} if kinds != "none" and keep > 0 else set()
+            return frozenset(found | ({"beta"} if "boxes" in kinds or "seeds" in kinds else set()))
         if 0 < len(self.strong) < len(self.training.photos):
             found.add("alpha")
         pixels = [one.annotation() for one in self.training.photos]
@@ -184,15 +210,24 @@ class Bench:
 
     def score(self, segmenter: Segmenter, fold: int) -> float:
         """Learn from all images but those of the fold, and return the score on these."""
-        held_out = self.folds[fold]
-        rest = [n for n in range(len(self.training.photos)) if n not in held_out]
-        photos, prepared = self.training.photos, self.training.prepared
-        part = replace(self.training, photos=[photos[n] for n in rest], prepared=[prepared[n] for n in rest])
-        predictor = segmenter.fit_prepared(part).predictor_
+        held_out, prepared = self.folds[fold], self.training.prepared
+        predictor = segmenter.fit_prepared(self.learned_from(fold)).predictor_
         labelings = predictor.labelings([prepared[n] for n in held_out], segmenter.n_jobs)
         if len(self.strong) > 1:
             return self._measured(held_out, labelings)
         return self._agreement(held_out, labelings)
+
+    def learned_from(self, fold: int) -> TrainingSet:
+        """Return all images but those of a fold, weakened if they are to be."""
+        photos, prepared = self.training.photos, self.training.prepared
+        rest = [n for n in range(len(photos)) if n not in self.folds[fold]]
+        if self.weakening is None:
+            chosen = [photos[n] for n in rest]
+        else:
+            choice = self.weakening.choice(rest)
+            rest = [*choice.masks, *choice.weak]
+            chosen = self.weakening.annotated(choice)
+        return replace(self.training, photos=chosen, prepared=[prepared[n] for n in rest])
 
     def _measured(self, held_out: Sequence[int], labelings: Sequence[IndexArray]) -> float:
         n_labels = len(self.training.classes)

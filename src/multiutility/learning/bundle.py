@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.arrays import BoolArray, FloatArray, IndexArray
+from multiutility.array_file import Arrays
+from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
 from multiutility.learning.risk import Plane, Risk
 
 # The slot of a block that holds the mixture of all planes without a slot of their own.
 REST = 0
+# Arrays of a bundle that have a row for each block.
+TABLES = ("coefficients", "losses", "pairwise", "gram", "used")
 
 
 class Bundle:
@@ -40,6 +43,24 @@ class Bundle:
         self.rest: list[FloatArray] = [np.zeros((size, risk.n_labels)) for size in sizes]
         self.labels: list[IndexArray] = [np.zeros((n_slots, size), dtype=np.int32) for size in sizes]
         self.cells: list[NDArray[np.int64]] = [np.zeros((n_slots, size), dtype=np.int64) for size in sizes]
+
+    def arrays(self) -> Arrays:
+        """Return the mixtures as arrays, those of all blocks together."""
+        arrays: Arrays = {name: getattr(self, name) for name in TABLES}
+        return {**arrays, "rest": np.concatenate(self.rest), "labels": np.concatenate(self.labels, axis=1)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over mixtures of a bundle of the same risk, anchored as this one is."""
+        for name in TABLES:
+            getattr(self, name)[...] = arrays[name]
+        check_range(arrays["labels"], "labels", self.risk.n_labels, "labels")
+        ends = np.cumsum([len(rest) for rest in self.rest])
+        first = 0
+        for block, last in enumerate(ends.tolist()):
+            self.rest[block][...] = arrays["rest"][first:last]
+            self.labels[block][...] = arrays["labels"][:, first:last]
+            self.cells[block][...] = np.arange(last - first) * self.risk.n_labels + self.labels[block]
+            first = last
 
     def values(self, block: int, nodes: NDArray[Any]) -> FloatArray:
         """Products ``<M, nodes>`` of all slots' matrices with a matrix on the nodes [V, K]: [n_slots]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,9 +15,10 @@ from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.examples import Example
+from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import LabelingRisk
 from multiutility.learning.risk import objective
-from multiutility.learning.solution import Callback, Optimizer, Solution, ignore
+from multiutility.learning.solution import Callback, Minimizer, Solution, ignore
 from multiutility.models import Potts
 
 S = TypeVar("S")
@@ -101,13 +102,16 @@ class Cccp(Generic[S]):
     ``tolerance`` of the relative duality gap holds in the end; it starts at ``loosest`` and is halved in each
     iteration. At the final tolerance, it ends when the labelings no longer change or when the objective falls
     by less than ``tolerance / 10`` of itself.
+
+    ``journal`` keeps what the guard has found, besides what the optimizer may keep there.
     """
 
-    optimizer: Optimizer[S]
+    optimizer: Minimizer[S]
     tolerance: float = 0.01
     loosest: float = 0.1
     max_iterations: int = 20
     trials: int = 2
+    journal: Journal = field(default_factory=Journal)
 
     def minimize(
         self,
@@ -131,7 +135,7 @@ class Cccp(Generic[S]):
             tolerance = self.tolerance if settled else max(reached / 2, self.tolerance)
             note = numbered(callback, iteration)
             new = self.optimizer.minimize(risk, tolerance, old.state, random_state, note)
-            solution, reached = guarded(risk, old, new), tolerance
+            solution, reached = guarded(risk, old, new, self.journal), tolerance
             objectives.append(solution.primal)
             fall = objectives[-2] - objectives[-1]
             if reached <= self.tolerance and fall <= self.tolerance / 10 * abs(objectives[-1]):
@@ -172,7 +176,7 @@ def numbered(callback: Callback, iteration: int) -> Callback:
     return lambda record: callback(replace(record, iteration=iteration))
 
 
-def guarded(risk: LabelingRisk, old: Solution[S], new: Solution[S]) -> Solution[S]:
+def guarded(risk: LabelingRisk, old: Solution[S], new: Solution[S], journal: Journal) -> Solution[S]:
     """Return the new solution, but with the old weights if they are better.
 
     The primal of an approximate oracle is an estimate from the labelings it has found. Those found since then
@@ -180,7 +184,8 @@ def guarded(risk: LabelingRisk, old: Solution[S], new: Solution[S]) -> Solution[
     """
     if new.primal <= old.primal:
         return new
-    before, after = objective(risk, old.weights), objective(risk, new.weights)
+    both = journal.values(lambda: np.array([objective(risk, one.weights) for one in (old, new)]))
+    before, after = both.tolist()
     if after <= before:
         return replace(new, primal=after)
     return replace(new, weights=old.weights, primal=before)

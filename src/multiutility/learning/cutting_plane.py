@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.learning.dual import projected
 from multiutility.learning.quadratic import maximize_on_simplex
 from multiutility.learning.risk import Plane, Risk, n_weights
-from multiutility.learning.solution import Callback, Progress, Solution, ignore
+from multiutility.learning.solution import Callback, Progress, Solution, finish, ignore
 
 
 class Cuts:
@@ -102,22 +105,99 @@ class CuttingPlane:
         risk: Risk,
         tolerance: float = 0.01,
         start: Cuts | None = None,
-        random_state: np.random.RandomState | None = None,  # noqa: ARG002
+        random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
     ) -> Solution[Cuts]:
         """Minimize ``|w|^2 / 2 + risk(w)`` until the gap is at most ``tolerance`` times the primal."""
-        cuts, progress, dual = Cuts(risk) if start is None else start, Progress(callback), -np.inf
+        return finish(self.begin(risk, tolerance, start, random_state, callback))
+
+    def begin(
+        self,
+        risk: Risk,
+        tolerance: float = 0.01,
+        start: Cuts | None = None,
+        random_state: np.random.RandomState | None = None,  # noqa: ARG002
+        callback: Callback = ignore,
+    ) -> Run:
+        """Return a run that has made no pass yet."""
+        cuts = Cuts(risk) if start is None else start
         cuts.recenter(risk)
-        for _ in range(self.max_iterations):
-            weights, bound = cuts.solve(risk.n_pairwise)
-            dual = max(dual, bound)
-            violations = risk.oracle(range(len(risk.costs)), weights)
-            slack = float(risk.costs @ [violation.hinge for violation in violations])
-            progress.offer(weights, float(weights @ weights / 2) + slack)
-            progress.report(progress.primal, dual, exact=True)
-            if progress.relative_gap(dual) <= tolerance:
-                return Solution(progress.weights, progress.primal, dual, cuts, converged=True)
+        return Run(risk, cuts, self, tolerance, callback)
+
+    def resume(
+        self,
+        risk: Risk,
+        tolerance: float,
+        state: Cuts,
+        arrays: Mapping[str, NDArray[Any]],
+        random_state: np.random.RandomState,  # noqa: ARG002
+        callback: Callback = ignore,
+    ) -> Run:
+        """Return a run as it was when the arrays were taken."""
+        run = Run(risk, state, self, tolerance, callback)
+        run.restore(arrays)
+        return run
+
+    def pack(self, state: Cuts) -> Arrays:
+        """Return cuts as arrays."""
+        return {"normals": state.normals, "losses": state.losses, "ages": state.ages}
+
+    def unpack(self, risk: Risk, arrays: Mapping[str, NDArray[Any]]) -> Cuts:
+        """Return cuts of packed arrays."""
+        cuts = Cuts(risk)
+        cuts.normals, cuts.losses = np.array(arrays["normals"]), np.array(arrays["losses"])
+        cuts.ages = np.array(arrays["ages"], dtype=np.int32)
+        return cuts
+
+
+class Run:
+    """One minimization: cuts, the best bound, and the best weights so far."""
+
+    def __init__(
+        self, risk: Risk, cuts: Cuts, settings: CuttingPlane, tolerance: float, callback: Callback
+    ) -> None:
+        self.risk = risk
+        self.state = cuts
+        self.settings = settings
+        self.tolerance = tolerance
+        self.progress = Progress(callback)
+        self.dual = -np.inf
+        self.converged = False
+        self._n_iterations = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether the gap is small enough, or there were enough iterations."""
+        return self.converged or self._n_iterations == self.settings.max_iterations
+
+    def advance(self) -> None:
+        """Ask the oracle about all blocks, and add a cut unless the gap is small enough."""
+        self._n_iterations += 1
+        risk, cuts, progress = self.risk, self.state, self.progress
+        weights, bound = cuts.solve(risk.n_pairwise)
+        self.dual = max(self.dual, bound)
+        violations = risk.oracle(range(len(risk.costs)), weights)
+        slack = float(risk.costs @ [violation.hinge for violation in violations])
+        progress.offer(weights, float(weights @ weights / 2) + slack)
+        progress.report(progress.primal, self.dual, exact=True)
+        self.converged = progress.relative_gap(self.dual) <= self.tolerance
+        if not self.converged:
             planes = [violation.plane for violation in violations]
             cuts.add(normal(risk, cuts.anchors, planes), float(risk.costs @ [p.loss for p in planes]))
-            cuts.forget(self.patience)
-        return Solution(progress.weights, progress.primal, dual, cuts, converged=False)
+            cuts.forget(self.settings.patience)
+
+    def solution(self) -> Solution[Cuts]:
+        """Return the best weights, and the cuts as they are now."""
+        progress = self.progress
+        return Solution(progress.weights, progress.primal, self.dual, self.state, self.converged)
+
+    def arrays(self) -> Arrays:
+        """Return all that it takes to go on, but for the cuts."""
+        numbers = np.array([self._n_iterations, self.converged, self.dual], dtype=np.float64)
+        return {"numbers": numbers, **self.progress.arrays()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from where the arrays were taken."""
+        iterations, converged, self.dual = arrays["numbers"].tolist()
+        self._n_iterations, self.converged = int(iterations), bool(converged)
+        self.progress.restore(arrays)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
 from multiutility.learning.bundle import Bundle
 from multiutility.learning.risk import Risk, Violation, n_weights
@@ -26,6 +27,18 @@ class Dual:
         self.risk = risk
         self.bundle = Bundle(risk, n_slots)
         self.sum: FloatArray = np.zeros(n_weights(risk))
+
+    def arrays(self) -> Arrays:
+        """Return all variables as arrays."""
+        return {**self.bundle.arrays(), "sum": self.sum}
+
+    @classmethod
+    def from_arrays(cls, risk: Risk, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return variables as they were, of the risk as it was anchored then."""
+        dual = cls(risk, arrays["coefficients"].shape[1])
+        dual.bundle.restore(arrays)
+        dual.sum[...] = arrays["sum"]
+        return dual
 
     @property
     def n_blocks(self) -> int:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,12 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from multiutility.annotations import Full
+from multiutility.annotations import Expected, Full
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Expansion, Pinpoint, Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputer
+from multiutility.learning.checkpoint import fit_key
 from multiutility.learning.examples import (
     ClassWeight,
     Example,
@@ -31,9 +33,10 @@ from multiutility.learning.examples import (
     weighted,
 )
 from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import has_places, smoothed, soft_weights
+from multiutility.learning.initial import SoftStart, soft_start
+from multiutility.learning.journal import Journal, Journaled
 from multiutility.learning.labeling_risk import LabelingRisk
-from multiutility.learning.solution import Callback, Optimizer, Record, Solution
+from multiutility.learning.solution import Callback, Minimizer, Optimizer, Record, Solution
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 
@@ -68,6 +71,10 @@ class SSVM(BaseEstimator):
         Print the objective after every pass.
     callback : callable
         Called with a ``Record`` after every pass.
+    checkpoint : path or None
+        File that keeps the state of learning, about twice a minute. If it is there, learning goes on from it,
+        and ends with bit for bit the same weights; one of other problems or parameters is refused. It is
+        left behind, to be removed when the result is safe. ``random_state`` must be a number then.
 
     Attributes
     ----------
@@ -99,6 +106,7 @@ class SSVM(BaseEstimator):
         n_jobs: int = 1,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.C = C
         self.tol = tol
@@ -109,6 +117,7 @@ class SSVM(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> Self:
         """Learn weights from problems with full labelings; those whose annotation is None are left out."""
@@ -153,13 +162,25 @@ class SSVM(BaseEstimator):
         self._random_state = check_random_state(self.random_state)
         self._records: list[Record] = []
         self._n_problems = len(problems)
-        return weighted(make_examples(problems, annotations), self.class_weight)
+        examples = weighted(make_examples(problems, annotations), self.class_weight)
+        self._minimizer, self._journal = self._make_minimizer(examples)
+        return examples
+
+    def _make_minimizer(self, examples: Sequence[Example]) -> tuple[Minimizer[Any], Journal]:
+        """Return the optimizer, with a journal if a checkpoint is asked for."""
+        optimizer = FrankWolfe() if self.optimizer is None else self.optimizer
+        if self.checkpoint is None:
+            return optimizer, Journal()
+        if not isinstance(self.random_state, int | np.integer):
+            raise ValueError(f"random_state is {self.random_state}: checkpoints need a whole number")
+        beside = ("callback", "checkpoint", "n_jobs", "verbose")
+        parameters = {name: repr(p) for name, p in self.get_params(deep=False).items() if name not in beside}
+        key = fit_key(examples, {**parameters, "class": type(self).__name__, "optimizer": repr(optimizer)})
+        journal = Journal(Path(self.checkpoint), key)
+        return Journaled(optimizer, journal), journal
 
     def _solver(self) -> Solver:
         return Expansion(n_jobs=self.n_jobs) if self.solver is None else self.solver
-
-    def _optimizer(self) -> Optimizer[Any]:
-        return FrankWolfe() if self.optimizer is None else self.optimizer
 
     def _risk(self, examples: Sequence[Example], alpha: float, anchors: Sequence[IndexArray]) -> LabelingRisk:
         costs = slack_costs(examples, self.C, alpha).tolist()
@@ -167,7 +188,7 @@ class SSVM(BaseEstimator):
         return LabelingRisk(instances, anchors, self._solver())
 
     def _solve(self, risk: LabelingRisk, tolerance: float) -> Solution[Any]:
-        return self._optimizer().minimize(risk, tolerance, None, self._random_state, self._note)
+        return self._minimizer.minimize(risk, tolerance, None, self._random_state, self._note)
 
     def _note(self, record: Record) -> None:
         self._records.append(record)
@@ -192,6 +213,8 @@ class SSVM(BaseEstimator):
                 f"the gap is {solution.primal - solution.dual:.3g} of {solution.primal:.3g}, not below tol"
             )
             warnings.warn(f"{message}: allow more passes, or a larger tol", ConvergenceWarning, stacklevel=3)
+        # A fitted model can be copied; what it was made with cannot.
+        self._minimizer, self._journal = FrankWolfe(), Journal()
         self.weights_: FloatArray = solution.weights
         self.n_labels_ = examples[0].annotation.n_labels
         self.n_features_in_ = int(examples[0].problem.node_features.shape[1])
@@ -214,6 +237,9 @@ class MultiUtilitySSVM(SSVM):
     ----------
     alpha : float
         Weight of the slacks of weak annotations.
+    weak_loss : "annotation" or "expected"
+        Losses of weak annotations: their own, as in the paper, or ``Expected`` ones under the soft labels of
+        ``soft_start``; then what is void in full labelings is left out, as in ``SSVM``.
     max_iter : int
         Outer iterations, at most.
     imputer : Solver
@@ -228,6 +254,7 @@ class MultiUtilitySSVM(SSVM):
         C: float = 1.0,  # noqa: N803
         *,
         alpha: float = 0.1,
+        weak_loss: Literal["annotation", "expected"] = "annotation",
         tol: float = 0.01,
         max_iter: int = 20,
         class_weight: ClassWeight = None,
@@ -238,6 +265,7 @@ class MultiUtilitySSVM(SSVM):
         n_jobs: int = 1,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         super().__init__(
             C,
@@ -249,8 +277,10 @@ class MultiUtilitySSVM(SSVM):
             n_jobs=n_jobs,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
         )
         self.alpha = alpha
+        self.weak_loss = weak_loss
         self.max_iter = max_iter
         self.imputer = imputer
 
@@ -265,26 +295,43 @@ class MultiUtilitySSVM(SSVM):
         return self._store(examples, fit.solution, fit.imputation.labelings, fit.converged)
 
     def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
-        risk = self._risk(examples, self.alpha, starts(examples))
+        if self.weak_loss not in ("annotation", "expected"):
+            raise ValueError(f"weak_loss is {self.weak_loss!r}: expected 'annotation' or 'expected'")
+        if self.weak_loss == "expected":
+            # What is void has no expected loss, and guesses of it do harm.
+            examples = [one.without_open_nodes() if one.annotation.strong else one for one in examples]
         if not any(one.latent for one in examples):
             # Convex: the same as SSVM.
-            solution = self._solve(risk, self.tol)
+            solution = self._solve(self._risk(examples, self.alpha, starts(examples)), self.tol)
             return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
-        imputer = Imputer(examples, self._imputer())
-        cccp = Cccp(self._optimizer(), self.tol, max(self.tol, LOOSEST), self.max_iter)
-        begins = [risk.anchored(labelings) for labelings in self._beginnings(examples, imputer)]
+        soft = soft_start(examples)
+        known = self._expecting(examples, soft) if self.weak_loss == "expected" else examples
+        imputer = Imputer(known, self._imputer())
+        loosest = max(self.tol, LOOSEST)
+        cccp = Cccp(self._minimizer, self.tol, loosest, self.max_iter, journal=self._journal)
+        risk = self._risk(known, self.alpha, starts(known))
+        begins = [risk.anchored(labelings) for labelings in self._beginnings(known, soft, imputer)]
         return cccp.minimize_best(begins, imputer, self._random_state, self._note)
+
+    def _expecting(self, examples: Sequence[Example], soft: SoftStart) -> list[Example]:
+        """Return the examples with expected losses in place of those of weak annotations."""
+        pairs = zip(examples, soft.told, strict=True)
+        known = [one if one.annotation.strong else expecting(one, shares) for one, shares in pairs]
+        return weighted(known, self.class_weight)
 
     def _imputer(self) -> Solver:
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer
 
-    def _beginnings(self, examples: Sequence[Example], imputer: Imputer) -> list[list[IndexArray]]:
-        """Labelings to begin with: by soft labels and filled boxes, and by full labelings if there are."""
-        begin = starts(examples)
-        soft = imputer.impute(smoothed(examples, soft_weights(examples)), begin).labelings
-        found = [[b if has_places(one) else s for one, b, s in zip(examples, begin, soft, strict=True)]]
-        if any(one.annotation.strong for one in examples):
-            found.append(imputer.impute(self._full_weights(examples), begin).labelings)
+    def _beginnings(
+        self, examples: Sequence[Example], soft: SoftStart, imputer: Imputer
+    ) -> list[list[IndexArray]]:
+        """Labelings to begin with: by soft labels, and by full labelings if they have not gone into these."""
+        with warnings.catch_warnings():
+            # It names places in this batch; who fits the model knows better, and warns once.
+            warnings.simplefilter("ignore", UnmetCoverWarning)
+            found = [soft.labelings(examples, self._imputer())]
+        if self.weak_loss == "annotation" and any(one.annotation.strong for one in examples):
+            found.append(imputer.impute(self._full_weights(examples), starts(examples)).labelings)
         return found
 
     def _full_weights(self, examples: Sequence[Example]) -> FloatArray:
@@ -317,6 +364,7 @@ class SelfTraining(MultiUtilitySSVM):
         n_jobs: int = 1,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         super().__init__(
             C,
@@ -331,6 +379,7 @@ class SelfTraining(MultiUtilitySSVM):
             n_jobs=n_jobs,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
         )
         self.loss = loss
 
@@ -339,7 +388,7 @@ class SelfTraining(MultiUtilitySSVM):
             raise ValueError(f"loss is {self.loss!r}: expected 'strong' or 'weak'")
         imputer = Imputer(examples, self._imputer())
         strong = any(one.annotation.strong for one in examples)
-        weights = self._full_weights(examples) if strong else smoothed(examples, soft_weights(examples))
+        weights = self._full_weights(examples) if strong else soft_start(examples).weights
         imputation = imputer.impute(weights, starts(examples))
         trained = self._hardened(examples, imputation) if self.loss == "strong" else examples
         costs = slack_costs(examples, self.C, self.alpha).tolist()
@@ -361,6 +410,12 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """Products of one instance are too small to share: threads cost more than they give."""
     limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
     return limits
+
+
+def expecting(example: Example, shares: FloatArray) -> Example:
+    """Return the example with the expected loss under soft labels [V, K]."""
+    annotation = Expected(example.annotation, shares)
+    return replace(example, annotation=annotation, constraints=annotation.constraints(example.problem))
 
 
 def starts(examples: Sequence[Example]) -> list[IndexArray]:

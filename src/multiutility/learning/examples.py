@@ -37,7 +37,7 @@ class Example:
     @property
     def latent(self) -> bool:
         """Whether there is anything to impute."""
-        return bool(self.open_nodes.any())
+        return self.ignored is None and bool(self.open_nodes.any())
 
     def without_open_nodes(self) -> Example:
         """Return the example with its open nodes ignored and their edges dropped; features are shared."""

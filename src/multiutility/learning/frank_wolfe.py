@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
 from multiutility.learning.dual import Dual, projected
 from multiutility.learning.risk import Risk, Violation
-from multiutility.learning.solution import Callback, Progress, Solution, ignore
+from multiutility.learning.solution import Callback, Progress, Solution, finish, ignore
 
 
 @dataclass(frozen=True)
@@ -65,38 +67,112 @@ class FrankWolfe:
         callback: Callback = ignore,
     ) -> Solution[Dual]:
         """Minimize ``|w|^2 / 2 + risk(w)`` until the gap is at most ``tolerance`` times the primal."""
-        if start is not None:
-            start.recenter(risk)
-        run = Run(Dual(risk, self.planes + 1) if start is None else start, self, callback)
+        return finish(self.begin(risk, tolerance, start, random_state, callback))
+
+    def begin(
+        self,
+        risk: Risk,
+        tolerance: float = 0.01,
+        start: Dual | None = None,
+        random_state: np.random.RandomState | None = None,
+        callback: Callback = ignore,
+    ) -> Run:
+        """Return a run that has made no pass yet."""
         rng = np.random.RandomState(0) if random_state is None else random_state
-        check = start is not None
-        for passes in range(1, self.max_passes + 1):
-            if check:
-                if run.check() <= tolerance:
-                    return run.solution(converged=True)
-                run.step_again()
-                check = False
-            else:
-                estimate = run.sweep(rng.permutation(len(risk.costs)))
-                for _ in range(self.rehearsals):
-                    run.rehearse(rng.permutation(len(risk.costs)))
-                check = estimate <= tolerance or passes % self.check_every == 0
-        converged = run.check() <= tolerance
-        if self.average and not converged:
-            converged = run.check_average() <= tolerance
-        return run.solution(converged)
+        if start is None:
+            return Run(Dual(risk, self.planes + 1), self, tolerance, rng, callback)
+        start.recenter(risk)
+        run = Run(start, self, tolerance, rng, callback)
+        run.due = True
+        return run
+
+    def resume(
+        self,
+        risk: Risk,  # noqa: ARG002  (the state has it)
+        tolerance: float,
+        state: Dual,
+        arrays: Mapping[str, NDArray[Any]],
+        random_state: np.random.RandomState,
+        callback: Callback = ignore,
+    ) -> Run:
+        """Return a run as it was when the arrays were taken."""
+        run = Run(state, self, tolerance, random_state, callback)
+        run.restore(arrays)
+        return run
+
+    def pack(self, state: Dual) -> Arrays:
+        """Return dual variables as arrays."""
+        return state.arrays()
+
+    def unpack(self, risk: Risk, arrays: Mapping[str, NDArray[Any]]) -> Dual:
+        """Return dual variables of packed arrays."""
+        return Dual.from_arrays(risk, arrays)
 
 
 class Run:
-    """One minimization: dual variables, their average, and the best weights so far."""
+    """One minimization: dual variables, their average, and the best weights so far.
 
-    def __init__(self, dual: Dual, settings: FrankWolfe, callback: Callback) -> None:
+    ``due`` says whether the next pass asks the oracle about all blocks at the same weights.
+    """
+
+    def __init__(
+        self,
+        dual: Dual,
+        settings: FrankWolfe,
+        tolerance: float,
+        random_state: np.random.RandomState,
+        callback: Callback,
+    ) -> None:
         self.dual = dual
         self.settings = settings
+        self.tolerance = tolerance
         self.progress = Progress(callback)
         self.average: FloatArray = dual.sum.copy()
+        self.due = False
+        self.finished = False
+        self.converged = False
+        self._random_state = random_state
+        self._n_passes = 0
         self._n_sweeps = 0
         self._checked: tuple[FloatArray, list[Violation]] = (dual.weights, [])
+
+    @property
+    def state(self) -> Dual:
+        """The dual variables as they are now."""
+        return self.dual
+
+    def advance(self) -> None:
+        """Make a pass; after the last one, see how good its weights and their average are."""
+        if self._n_passes == self.settings.max_passes:
+            self.converged = self.check() <= self.tolerance
+            if self.settings.average and not self.converged:
+                self.converged = self.check_average() <= self.tolerance
+            self.finished = True
+            return
+        self._n_passes += 1
+        if self.due:
+            self.converged = self.finished = self.check() <= self.tolerance
+            if not self.finished:
+                self.step_again()
+            self.due = False
+            return
+        n_blocks = self.dual.n_blocks
+        estimate = self.sweep(self._random_state.permutation(n_blocks))
+        for _ in range(self.settings.rehearsals):
+            self.rehearse(self._random_state.permutation(n_blocks))
+        self.due = estimate <= self.tolerance or self._n_passes % self.settings.check_every == 0
+
+    def arrays(self) -> Arrays:
+        """Return all that it takes to go on, but for the state and the random state."""
+        counts = np.array([self._n_passes, self._n_sweeps, self.due, self.converged, self.finished])
+        return {"counts": counts.astype(np.int64), "average": self.average, **self.progress.arrays()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from where the arrays were taken."""
+        self._n_passes, self._n_sweeps, due, converged, finished = arrays["counts"].tolist()
+        self.due, self.converged, self.finished = bool(due), bool(converged), bool(finished)
+        self.average[...] = arrays["average"]
+        self.progress.restore(arrays)
 
     def batches(self, blocks: Sequence[int]) -> Iterator[Sequence[int]]:
         """Cut the blocks into mini-batches."""
@@ -147,7 +223,7 @@ class Run:
         self.progress.offer(weights, primal)
         return self.progress.relative_gap(dual)
 
-    def solution(self, converged: bool) -> Solution[Dual]:
+    def solution(self) -> Solution[Dual]:
         """Return the best weights, and the dual variables as they are now."""
         progress = self.progress
-        return Solution(progress.weights, progress.primal, self.dual.objective, self.dual, converged)
+        return Solution(progress.weights, progress.primal, self.dual.objective, self.dual, self.converged)

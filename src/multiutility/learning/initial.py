@@ -1,75 +1,111 @@
-"""Labelings to begin with."""
+"""Labelings to begin with: what annotations say, and a regression makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from multiutility.arrays import FloatArray
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.energy import Energy
+from multiutility.inference import Solver
 from multiutility.learning.examples import Example
-from multiutility.models import Potts
+
+# How much rare labels are favored: 0 not at all, 1 so much that all labels weigh the same.
+BALANCE = 0.5
+# What full labelings count in comparison with weak annotations, of which the labels are guessed.
+CERTAIN = 10.0
+# A label has at least this part of the size that its loss expects,
+LEAST = 0.35
+# and all of it if it must appear in a part of the nodes, as those of boxes.
+LEAST_COVERED = 1.0
+# Odds are multiplied by at most e to this; more makes no difference.
+HIGHEST = 100.0
 
 
-def has_places(example: Example) -> bool:
-    """Whether the annotation tells nodes apart (boxes, seeds): then its start says more than its prior."""
-    constraints = example.constraints
-    return constraints.has_covers or (
-        constraints.allowed is not None and bool((constraints.allowed != constraints.allowed[:1]).any())
-    )
+@dataclass(frozen=True, eq=False)
+class SoftStart:
+    """Flat weights [K D + e], of which the pairwise ones are zero, and soft labels [V, K] of all examples.
+
+    ``told`` are the same, but as at first where the annotation says nothing: there they are mere guesses.
+    """
+
+    weights: FloatArray
+    shares: list[FloatArray]
+    told: list[FloatArray]
+
+    def labelings(self, examples: Sequence[Example], solver: Solver) -> list[IndexArray]:
+        """Return the likeliest labelings that agree with the annotations; the solver meets covers."""
+        tiny = np.finfo(np.float64).tiny
+        sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
+        logs = (np.log(np.maximum(share, tiny)) for share in self.shares)
+        energies = [Energy(-size * log) for size, log in zip(sizes, logs, strict=True)]
+        results = solver.minimize_many(energies, [one.constraints for one in examples])
+        return [result.labels for result in results]
 
 
-def soft_labels(example: Example) -> FloatArray:
-    """Soft labels of the nodes [V, K]: filled boxes and full labelings, or the prior."""
-    if not has_places(example):
-        return example.annotation.prior(example.problem)
-    start = example.annotation.start(example.problem)
-    return np.asarray(start[:, np.newaxis] == np.arange(example.annotation.n_labels), dtype=np.float64)
-
-
-def soft_weights(
+def soft_start(
     examples: Sequence[Example],
     shrinkage: Sequence[float] = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
     n_iterations: int = 15,
-) -> FloatArray:
-    """Flat weights [K D + e] of a logistic regression to soft labels, which it sharpens in some rounds.
+    sharpness: float = 8.0,
+    locality: float = 5.0,
+) -> SoftStart:
+    """Fit a logistic regression to soft labels, which it sharpens in some rounds.
 
-    With soft labels Y [V, K], node sizes s and ``m_k = sum_i s_i Y_ik``, node i counts for label k by
-    ``s_i Y_ik / sqrt(m_k)``. The root tells labels apart that come together: say that every picture of a cow
-    has grass, that one picture of grass in ten has a cow, and that no places are known. If all nodes count
-    the same, the nodes of cows are as much of one label as of the other; if all labels count the same, those
-    of grass are. With the root, each kind of node is more of its own label.
+    The soft labels are at first those of ``Annotation.prior``. With soft labels Y [V, K], node sizes s and
+    ``m_k = sum_i s_i Y_ik``, node i counts for label k by ``s_i Y_ik / m_k^BALANCE``. That tells labels apart
+    that come together: say that every picture of a cow has grass, that one picture of grass in ten has a cow,
+    and that no places are known. If all nodes count the same, the nodes of cows are as much of one label as
+    of the other; if all labels count the same, those of grass are. In between, each kind of node is more of
+    its own label.
 
-    After each round the soft labels are those that the regression gives, squared, among those that each node
-    may have. Features are scaled to norm 1, whatever the sizes of the nodes have done to them, and
-    ``shrinkage`` is the weight of the ridge in each round. Pairwise weights are zero.
+    After each round the soft labels are those that the regression gives, to the power of ``sharpness``, among
+    those that each node may have; and labels get at least a part, ``LEAST``, of the size that is expected of
+    them.
+
+    What all nodes of an example have in common cannot tell them apart, but it tells the example: grass around
+    a cow would look like a cow. So each feature counts by the ``locality`` power of the part of its variance
+    that is within examples. Features are then scaled to norm 1, whatever the sizes of nodes have done to
+    them. ``shrinkage`` is the weight of the ridge in each round.
     """
-    regression = Regression(examples)
-    labels = [soft_labels(one) for one in examples]
+    regression = Regression(examples, locality)
+    labels = regression.priors
     weights: FloatArray = np.zeros(regression.shape)
     for ridge in shrinkage:
         weights = regression.fit(labels, weights, ridge, n_iterations)
-        labels = regression.sharpened(labels, weights)
-    return np.concatenate((weights.ravel(), np.zeros(examples[0].problem.edge_features.shape[1])))
+        labels = regression.sharpened(weights, sharpness)
+    flat = (weights * regression.factors).ravel()
+    pairwise = np.zeros(examples[0].problem.edge_features.shape[1])
+    told = [
+        np.where(s > 0, q, p) for s, q, p in zip(regression.sizes, labels, regression.priors, strict=True)
+    ]
+    return SoftStart(np.concatenate((flat, pairwise)), labels, told)
 
 
 class Regression:
-    """Logistic regression of soft labels on features of norm 1, by quasi-Newton steps over all examples."""
+    """Logistic regression of soft labels on features, by quasi-Newton steps over all examples."""
 
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
+    def __init__(self, examples: Sequence[Example], locality: float = 0.0) -> None:
+        self.examples = examples
         self.features: list[NDArray[Any]] = [one.problem.node_features for one in examples]
-        self.scales = [inverse_norms(x) for x in self.features]
         self.shape = examples[0].annotation.n_labels, self.features[0].shape[1]
+        self.priors = [one.annotation.prior(one.problem) for one in examples]
+        self.sizes = [counted_sizes(one, prior) for one, prior in zip(examples, self.priors, strict=True)]
+        self.least = [least_sizes(one) for one in examples]
+        self.factors: FloatArray = within_parts(examples) ** locality
+        self.scales = [inverse_norms(x, self.factors) for x in self.features]
 
     def scores(self, example: int, weights: FloatArray) -> FloatArray:
         """Scores [V, K] of the labels of an example's nodes, for weights [K, D]."""
         x = self.features[example]
-        return np.asarray(self.scales[example] * (x @ weights.T.astype(x.dtype)), dtype=np.float64)
+        columns = (weights * self.factors).T.astype(x.dtype)
+        return np.asarray(self.scales[example] * (x @ columns), dtype=np.float64)
 
     def fit(
         self, labels: Sequence[FloatArray], start: FloatArray, ridge: float, n_iterations: int
@@ -77,55 +113,105 @@ class Regression:
         """Return weights [K, D] of a few steps from ``start``, for soft labels [V, K] of each example."""
         masses = [size * one for size, one in zip(self.sizes, labels, strict=True)]
         totals = np.sum([mass.sum(axis=0) for mass in masses], axis=0)
-        scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
-        targets = [mass * scale / float(totals @ scale) for mass in masses]
+        scale = np.divide(1, totals**BALANCE, out=np.zeros_like(totals), where=totals > 0)
+        whole = float(totals @ scale)
+        targets = [mass * scale / (whole if whole > 0 else 1.0) for mass in masses]
 
         def value(flat: FloatArray) -> tuple[float, FloatArray]:
             weights = flat.reshape(self.shape)
-            loss, gradient = ridge * float(flat @ flat) / 2, ridge * weights
+            loss, gradient = ridge * float(flat @ flat) / 2, np.zeros(self.shape)
             for n, target in enumerate(targets):
                 logs = log_softmax(self.scores(n, weights), axis=1)
                 loss -= float(np.vdot(target, logs))
                 residual = self.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
                 gradient += residual.T.astype(self.features[n].dtype) @ self.features[n]
-            return loss, gradient.ravel()
+            return loss, (ridge * weights + gradient * self.factors).ravel()
 
         options = {"maxiter": n_iterations}
         found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x).reshape(self.shape)
 
-    def sharpened(self, labels: Sequence[FloatArray], weights: FloatArray) -> list[FloatArray]:
-        """Return the soft labels that the weights give among those that have been possible, squared."""
-        doubled = (np.where(old > 0, 2 * self.scores(n, weights), -np.inf) for n, old in enumerate(labels))
-        return [np.asarray(softmax(scores, axis=1)) for scores in doubled]
+    def sharpened(self, weights: FloatArray, sharpness: float) -> list[FloatArray]:
+        """Return the soft labels that the weights give among those that are possible."""
+        return [self._shares(n, sharpness * self.scores(n, weights)) for n in range(len(self.examples))]
+
+    def _shares(self, example: int, scores: FloatArray) -> FloatArray:
+        scores = np.where(self.priors[example] > 0, scores, -np.inf)
+        for label, least in self.least[example].items():
+            scores[:, label] += raise_of(scores, label, self.examples[example].problem.node_sizes, least)
+        return np.asarray(softmax(scores, axis=1))
 
 
-def inverse_norms(features: NDArray[Any]) -> FloatArray:
-    """Return 1 / norm of each row, [V, 1]; 0 for rows of zeros."""
-    norms = np.sqrt(np.einsum("vd,vd->v", features, features, dtype=np.float64))[:, np.newaxis]
-    return np.asarray(np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0))
+def counted_sizes(example: Example, prior: FloatArray) -> FloatArray:
+    """Sizes [V, 1] by which nodes count, zero for those of which nothing is known."""
+    sizes = example.problem.node_sizes[:, np.newaxis]
+    if example.annotation.strong:
+        return np.asarray(CERTAIN * sizes * ~example.open_nodes[:, np.newaxis])
+    # Where nothing but labels of unknown size is possible, nothing has been said.
+    known = prior @ (example.annotation.label_sizes(example.problem) > 0) > 0
+    return np.asarray(sizes * known[:, np.newaxis])
 
 
-def smoothed(examples: Sequence[Example], weights: FloatArray) -> FloatArray:
-    """Return the weights with equal pairwise weights, so strong that neighbors have a say.
+def least_sizes(example: Example) -> dict[int, float]:
+    """Return the least expected sizes of the labels of a weak annotation."""
+    if example.annotation.strong:
+        return {}
+    constraints, problem = example.constraints, example.problem
+    partial = np.diff(constraints.cover_starts) < problem.n_nodes
+    covered = np.isin(np.arange(example.annotation.n_labels), constraints.cover_labels[partial])
+    least = np.where(covered, LEAST_COVERED, LEAST) * example.annotation.label_sizes(problem)
+    return {label: float(least[label]) for label in np.flatnonzero(least).tolist()}
 
-    The pull of all neighbors of a node together is, on average, as strong as the node's own preference for
-    its best label over the next. Without it the first labelings are scattered, and weights that are fitted to
-    scattered labelings never learn that neighbors agree.
+
+def raise_of(scores: FloatArray, label: int, sizes: FloatArray, least: float) -> float:
+    """Return how much a label's scores must rise for it to have at least a size, summed over shares.
+
+    >>> scores = np.log([[0.5, 0.5], [0.75, 0.25]])
+    >>> rise = raise_of(scores, 1, np.ones(2), 1.25)
+    >>> scores[:, 1] += rise
+    >>> round(float(softmax(scores, axis=1)[:, 1].sum()), 6)
+    1.25
     """
-    model = Potts(examples[0].annotation.n_labels)
-    preferences = np.concatenate([preference(one, model.scores(one.problem, weights)) for one in examples])
-    total = sum(2 * float(one.problem.edge_features.sum()) for one in examples)
-    pull = total / sum(one.problem.n_nodes for one in examples)
-    stronger = weights.copy()
-    stronger[model.nonnegative(examples[0].problem)] = preferences.mean() / pull if pull > 0 else 0.0
-    return stronger
+    odds = scores[:, label] - logsumexp(np.delete(scores, label, axis=1), axis=1)
+
+    def missing(rise: float) -> float:
+        return least - float(sizes @ expit(odds + rise))
+
+    if missing(0.0) <= 0:
+        return 0.0
+    return HIGHEST if missing(HIGHEST) >= 0 else float(brentq(missing, 0.0, HIGHEST))
 
 
-def preference(example: Example, scores: NDArray[Any]) -> FloatArray:
-    """How much the best allowed label of each node scores above the next; 0 where there is no next, [V]."""
-    allowed = example.constraints.allowed
-    known = scores.astype(np.float64) if allowed is None else np.where(allowed, scores, -np.inf)
-    ordered = np.sort(known, axis=1)
-    margins = ordered[:, -1] - ordered[:, -2] if known.shape[1] > 1 else np.zeros(len(known))
-    return np.where(np.isfinite(margins), margins, 0.0)
+def within_parts(examples: Sequence[Example]) -> FloatArray:
+    """Part of the variance of each feature [D] that is within examples, of features scaled to norm 1.
+
+    Features that never vary keep the part 1; if none varies within examples, all do.
+
+    >>> from multiutility.annotations import Tags
+    >>> from multiutility.learning.examples import make_examples
+    >>> from multiutility.problem import LabelingProblem
+    >>> problems = [LabelingProblem([[s, 1.0], [s, -1.0]], [], np.zeros((0, 1))) for s in (1.0, -1.0)]
+    >>> within_parts(make_examples(problems, [Tags([0, 1], n_labels=2)] * 2))
+    array([0., 1.])
+    """
+    total, first = 0.0, np.zeros(examples[0].problem.node_features.shape[1])
+    second, between = np.zeros_like(first), np.zeros_like(first)
+    for one in examples:
+        features, sizes = one.problem.node_features, one.problem.node_sizes
+        scaled = features * inverse_norms(features).astype(features.dtype)
+        whole, sums = float(sizes.sum()), sizes @ scaled
+        total, first, second = total + whole, first + sums, second + sizes @ scaled**2
+        between += sums**2 / whole if whole > 0 else 0.0
+    spread = second - first**2 / total if total > 0 else np.zeros_like(first)
+    # What is left of sums of squares by rounding is no variance.
+    varied = spread > 1e-6 * second
+    parts = np.divide(second - between, spread, out=np.ones_like(first), where=varied)
+    parts = np.clip(parts, 0.0, 1.0)
+    return parts if parts[varied].any() else np.ones_like(first)
+
+
+def inverse_norms(features: NDArray[Any], factors: FloatArray | None = None) -> FloatArray:
+    """Return 1 / norm of each row, [V, 1], of features times factors [D]; 0 for rows of zeros."""
+    squares = features.astype(np.float64) ** 2
+    norms = np.sqrt(squares.sum(axis=1) if factors is None else squares @ factors**2)[:, np.newaxis]
+    return np.asarray(np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0))

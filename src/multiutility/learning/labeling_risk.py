@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.arrays import BoolArray, FloatArray, concatenate, read_only
+from multiutility.array_file import Arrays
+from multiutility.arrays import BoolArray, FloatArray, check_range, concatenate, read_only
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.learning.risk import Plane, Violation
@@ -78,6 +79,25 @@ class Seen:
         self._pairwise: FloatArray = np.zeros((0, 0))
         self._oldest = 0
 
+    @property
+    def planes(self) -> Sequence[Plane]:
+        """The planes, in the order in which the first of equals is taken."""
+        return self._planes
+
+    @property
+    def oldest(self) -> int:
+        """Place of the plane that is forgotten first."""
+        return self._oldest
+
+    @classmethod
+    def restored(cls, capacity: int, planes: Sequence[Plane], oldest: int) -> Self:
+        """Return the memory that had these planes."""
+        seen = cls(capacity)
+        for plane in planes:
+            seen.add(plane)
+        seen._oldest = oldest
+        return seen
+
     def add(self, plane: Plane) -> None:
         """Remember the plane, and forget the oldest if there are too many."""
         if len(self._planes) < self._capacity:
@@ -128,6 +148,7 @@ class LabelingRisk:
         self.instances = list(instances)
         self.solver = solver
         self.anchors = [one.plane(labels) for one, labels in zip(instances, anchors, strict=True)]
+        self._capacity = memory
         self._seen = [Seen(memory) for _ in instances]
         self._kernels: dict[int, NDArray[Any]] = {}
         features = [one.problem.node_features for one in instances]
@@ -188,6 +209,33 @@ class LabelingRisk:
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
         np.matmul(nodes.T, self.instances[block].problem.node_features, out=out)
+
+    def memory(self) -> Arrays:
+        """Return the labelings seen so far, those of all blocks one after another, with their losses."""
+        planes = [plane for seen in self._seen for plane in seen.planes]
+        return {
+            "counts": np.array([len(seen.planes) for seen in self._seen]),
+            "oldest": np.array([seen.oldest for seen in self._seen]),
+            "labels": np.concatenate([np.zeros(0, np.int32), *(plane.labels for plane in planes)]),
+            "losses": np.array([plane.loss for plane in planes], dtype=np.float64),
+            "pairwise": np.array([plane.pairwise for plane in planes]).reshape(-1, self.n_pairwise),
+        }
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Replace the labelings seen so far, for all risks that share them."""
+        check_range(memory["labels"], "labels", self.n_labels, "labels")
+        counts, oldest = memory["counts"].tolist(), memory["oldest"].tolist()
+        check_range(memory["counts"], "counts", self._capacity + 1, "counts")
+        check_range(memory["oldest"], "oldest", self._capacity, "places")
+        sizes = [one.problem.n_nodes for one, n in zip(self.instances, counts, strict=True) for _ in range(n)]
+        pieces = np.split(memory["labels"].astype(np.int32), np.cumsum(sizes)[:-1]) if sizes else []
+        rows = zip(pieces, memory["losses"].tolist(), memory["pairwise"], strict=True)
+        planes = [Plane(read_only(y), cells(y, self.n_labels), loss, np.array(p)) for y, loss, p in rows]
+        first = 0
+        for block, (count, place) in enumerate(zip(counts, oldest, strict=True)):
+            # In place: risks that differ in their anchors share the list.
+            self._seen[block] = Seen.restored(self._capacity, planes[first : first + count], place)
+            first += count
 
     def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray, IndexArray
 
 
@@ -78,6 +79,12 @@ class Risk(Protocol):
 
     def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
+
+    def memory(self) -> Arrays:
+        """Return what earlier calls of the oracle have left behind, and later ones depend on."""
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the memory of another process, of the same risk."""
 
 
 def n_weights(risk: Risk) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
 from multiutility.learning.risk import Risk
 
@@ -63,7 +65,28 @@ class Solution(Generic[S]):
     converged: bool
 
 
-class Optimizer(Protocol[S]):
+class Run(Protocol[S]):
+    """A minimization on its way: between two passes it can be kept, and gone on with later."""
+
+    @property
+    def state(self) -> S:
+        """What a solution would have as its state, as it is now."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    def advance(self) -> None:
+        """Make a pass, or whatever comes next."""
+
+    def solution(self) -> Solution[S]:
+        """Return the solution of a finished run."""
+
+    def arrays(self) -> Arrays:
+        """Return all that it takes to go on, but for the state and the random state."""
+
+
+class Minimizer(Protocol[S]):
     """Minimizes ``|w|^2 / 2 + risk(w)`` over weights whose pairwise part is not negative."""
 
     def minimize(
@@ -78,6 +101,44 @@ class Optimizer(Protocol[S]):
 
         ``start`` is the state of an earlier solution, of a risk that may differ in its anchors.
         """
+
+
+class Optimizer(Minimizer[S], Protocol[S]):
+    """A minimizer that can be interrupted between two passes."""
+
+    def begin(
+        self,
+        risk: Risk,
+        tolerance: float,
+        start: S | None = None,
+        random_state: np.random.RandomState | None = None,
+        callback: Callback = ignore,
+    ) -> Run[S]:
+        """Return a run that has made no pass yet; ``minimize`` advances it until it is finished."""
+
+    def resume(
+        self,
+        risk: Risk,
+        tolerance: float,
+        state: S,
+        arrays: Mapping[str, NDArray[Any]],
+        random_state: np.random.RandomState,
+        callback: Callback = ignore,
+    ) -> Run[S]:
+        """Return a run as it was when ``arrays`` were taken; they may be of another process."""
+
+    def pack(self, state: S) -> Arrays:
+        """Return a state as arrays."""
+
+    def unpack(self, risk: Risk, arrays: Mapping[str, NDArray[Any]]) -> S:
+        """Return the state of packed arrays, which belongs to the risk as it was anchored then."""
+
+
+def finish(run: Run[S]) -> Solution[S]:
+    """Advance a run until it is finished, and return its solution."""
+    while not run.finished:
+        run.advance()
+    return run.solution()
 
 
 class Progress:
@@ -106,3 +167,14 @@ class Progress:
     def relative_gap(self, dual: float) -> float:
         """Gap between the best primal and the dual, as part of the former."""
         return (self.primal - dual) / self.primal if self.primal > 0 else 0.0
+
+    def arrays(self) -> Arrays:
+        """Return all of it as arrays."""
+        numbers = [self._passes, self.primal, time.perf_counter() - self._begin]
+        return {"progress": np.array(numbers, dtype=np.float64), "best": self.weights}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from where the arrays were taken; time in between does not count."""
+        passes, self.primal, seconds = arrays["progress"].tolist()
+        self._passes, self._begin = int(passes), time.perf_counter() - seconds
+        self.weights = np.array(arrays["best"], dtype=np.float64)

@@ -1,10 +1,11 @@
 """Defaults of learning, which the command line shows without loading what learns."""
 
 # Weight of errors on training images, for losses in shares of the image and features of norm 1.
-C = 3.0
-# Those of the paper.
-ALPHA = 0.1
+C = 0.3
+# Expected losses of weak annotations are in the unit of those of masks: no reason to trust them less.
+ALPHA = 1.0
+# That of the paper.
 BETA = 1.0
 # Relative duality gap, outer iterations: by cross-validation, less effort costs accuracy, more gains nothing.
-TOL = 0.2
+TOL = 0.1
 MAX_ITER = 10

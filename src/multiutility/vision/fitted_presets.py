@@ -7,10 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
-
-from multiutility.datasets.files import replacing
+from multiutility.array_file import ArrayFileError, read_arrays, write_arrays
 from multiutility.vision.features.descriptor import State
 from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.photo import Photo
@@ -39,8 +36,7 @@ def fitted_preset(
         return FittedPreset(preset, state)
     fitted = preset.fit(images, random_state, n_jobs, progress)
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(save(fitted.state))
+    write_arrays(path, fitted.state)
     return fitted
 
 
@@ -53,6 +49,6 @@ def fit_key(preset: Preset, fingerprints: Sequence[str], random_state: int) -> s
 def read_state(path: Path) -> State | None:
     """Return the state in a file; None if there is no such file, or it is damaged and has to be made anew."""
     try:
-        return dict(load_file(path))
-    except (FileNotFoundError, SafetensorError):
+        return read_arrays(path)
+    except (FileNotFoundError, ArrayFileError):
         return None

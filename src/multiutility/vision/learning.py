@@ -15,7 +15,7 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.solution import Record
+from multiutility.learning.solution import Callback, Record
 from multiutility.problem import LabelingProblem
 from multiutility.vision.predictor import margins, per_size
 from multiutility.vision.training_set import StageProgress, TrainingSet
@@ -88,6 +88,12 @@ class PassProgress:
         percent = int(100 * min((record.iteration + within) / self._n_steps, 0.99))
         self._percent = max(self._percent, percent)
         self._progress("learning", self._percent, 100)
+
+
+def tell_all(callbacks: Sequence[Callback], record: Record) -> None:
+    """Tell several of a pass."""
+    for callback in callbacks:
+        callback(record)
 
 
 def find_label(classes: Classes, name: str) -> int:

@@ -40,10 +40,13 @@ def connected(regions: NDArray[Any], min_size: int) -> IndexArray:
 
 def renumbered(regions: NDArray[Any]) -> IndexArray:
     """Regions with the labels 0..V-1 in the order of their first pixels."""
-    _, first, inverse = np.unique(regions, return_index=True, return_inverse=True)
+    flat = regions.ravel()
+    first = np.full(int(flat.max(initial=-1)) + 1, flat.size)
+    # The last of several values for one place stays: backwards, that is the first pixel's.
+    first[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
     rank = np.empty(len(first), dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return rank[inverse].reshape(regions.shape)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    return np.asarray(rank[regions], dtype=np.int32)
 
 
 def nearest(edges: IndexArray, distances: NDArray[np.float64], n_regions: int) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +14,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from multiutility.datasets.classes import Classes, LabelClass
-from multiutility.datasets.files import replacing
+from multiutility.files import replacing
 from multiutility.vision.features.preset import FittedPreset
 from multiutility.vision.predictor import Predictor
 
-FORMAT = 1
+# Files of format 1 have no checksum.
+FORMAT = 2
 KEY = "multiutility"
 STATE = "state."
 WEIGHTS = "weights"
+CHECKSUM = "checksum"
 RETRAIN = "train the model again"
 
 
@@ -52,15 +55,35 @@ def write_model(path: Path, model: Predictor, parameters: Mapping[str, Any]) -> 
     }
     tensors = {STATE + name: array for name, array in model.preset.state.items()}
     tensors[WEIGHTS] = np.ascontiguousarray(model.weights, dtype=np.float64)
-    content = save(tensors, {KEY: json.dumps(header, allow_nan=False)})
-    with replacing(path) as file:
+    whole = {**header, CHECKSUM: checksum(header, tensors)}
+    content = save(tensors, {KEY: json.dumps(whole, allow_nan=False)})
+    with replacing(path, durable=True) as file:
         file.write(content)
+
+
+def model_digest(path: Path) -> str:
+    """Hash of a model file, to tell what was made by it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def checksum(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+    """Hash of all that is in a model file."""
+    hasher = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, array in sorted(tensors.items()):
+        hasher.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        hasher.update(np.ascontiguousarray(array).data)
+    return hasher.hexdigest()
 
 
 def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
     """Return the model in a file and the parameters that it was made by; no code in the file is run."""
     header, tensors = read_parts(path)
     check_format(path, header.get("format"))
+    if header["format"] > 1 and header.pop(CHECKSUM, None) != checksum(header, tensors):
+        raise ModelFileError(
+            path, "damaged: it has changed since it was written", f"copy it again, or {RETRAIN}"
+        )
     state = {name.removeprefix(STATE): array for name, array in tensors.items() if name.startswith(STATE)}
     try:
         model = Predictor(
@@ -74,10 +97,12 @@ def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
             refine=bool(header["refine"]),
         )
         parameters = dict(header["parameters"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(path, f"its header cannot be used ({error})", RETRAIN) from None
     if model.weights.ndim != 1 or not np.isfinite(model.weights).all():
         raise ModelFileError(path, "its weights are damaged", RETRAIN)
+    if not (model.max_side > 0 and 0 < model.typical_margin < np.inf):
+        raise ModelFileError(path, "its header has sizes that cannot be", RETRAIN)
     return model, parameters
 
 
@@ -89,12 +114,12 @@ def read_parts(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, TypeError, ValueError) as error:
+    except (SafetensorError, TypeError, ValueError, AttributeError) as error:
         what = f"truncated, or not a model file ({error})"
         raise ModelFileError(path, what, f"copy it again, or {RETRAIN}") from None
     try:
         return dict(json.loads(metadata[KEY])), tensors
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         what = "a safetensors file of another program"
         raise ModelFileError(path, what, "give a file that `multiutility train` wrote") from None
 

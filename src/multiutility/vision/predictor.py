@@ -112,17 +112,34 @@ def margins(problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n
     For ``s_ik = x_i . w_k + sum_j [y_j = k] x_ij . w_p`` over the neighbors j of node i, this is
     ``s_i,y_i - max_{k != y_i} s_ik``, and never negative for the labeling of highest score.
     """
-    model, nodes = Potts(n_labels), np.arange(problem.n_nodes)
+    return margins_of(local_scores(problem, weights, labels, n_labels), labels)[0]
+
+
+def local_scores(
+    problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n_labels: int
+) -> FloatArray:
+    """Score of every label at each node while its neighbors stay as they are: ``s_ik`` of ``margins``."""
+    model = Potts(n_labels)
     scores = model.scores(problem, weights).astype(np.float64)
     pull = model.edge_weights(problem, weights).astype(np.float64)
     first, second = problem.edges.T
     np.add.at(scores, (first, labels[second]), pull)
     np.add.at(scores, (second, labels[first]), pull)
-    own = scores[nodes, labels]
-    scores[nodes, labels] = -np.inf
-    rival = scores.max(axis=1)
+    return scores
+
+
+def margins_of(scores: FloatArray, labels: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Margins of labels [V] over the next best ones, given the scores [V, K] of all, and the next best.
+
+    >>> margins_of(np.array([[3.0, 1.0, 2.0]]), np.array([0]))
+    (array([1.]), array([2]))
+    """
+    nodes = np.arange(len(scores))
+    others = scores.copy()
+    others[nodes, labels] = -np.inf
+    rivals = others.argmax(axis=1)
     # With a single label there is no rival, and no doubt.
-    return np.asarray(np.maximum(own - rival, 0.0))
+    return np.maximum(scores[nodes, labels] - others[nodes, rivals], 0.0), rivals
 
 
 def per_size(values: FloatArray, problem: LabelingProblem) -> FloatArray:

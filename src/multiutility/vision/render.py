@@ -113,13 +113,14 @@ def draw_annotation(image: Picture, annotation: PixelAnnotation, classes: Classe
         draw.rectangle(corners, outline=color, width=unit + 1)
         names.setdefault(box.label, (box.left, box.top - text_height(font) - 2))
     for seed in annotation.seeds:
-        color, radius = classes[seed.label].color, 3 * unit
-        draw.circle((seed.x, seed.y), radius + unit, fill=contrast(color))
-        draw.circle((seed.x, seed.y), radius, fill=color)
-        names.setdefault(seed.label, (seed.x + radius + 2 * unit, seed.y - radius - unit))
+        names.setdefault(seed.label, (seed.x + 5 * unit, seed.y - 4 * unit))
     for label, (x, y) in names.items():
         draw_name(canvas, (int(x), int(y)), classes[label].name, classes[label].color, font)
     draw_tags(canvas, [(classes[k].name, classes[k].color) for k in annotation.tags], font)
+    for seed in annotation.seeds:  # Last, as names at the edge would hide them.
+        color = classes[seed.label].color
+        draw.circle((seed.x, seed.y), 4 * unit, fill=contrast(color))
+        draw.circle((seed.x, seed.y), 3 * unit, fill=color)
     return np.asarray(canvas)
 
 
@@ -353,5 +354,6 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 def pixels_of(figure: Figure) -> Picture:
     """The chart as an image."""
     file = BytesIO()
-    figure.savefig(file, format="png")
+    # The layout is not exact: without this, names at the edges may be cut.
+    figure.savefig(file, format="png", bbox_inches="tight")
     return np.asarray(Image.open(file).convert("RGB"))

@@ -28,9 +28,10 @@ SHOWN = 6
 
 
 def save_samples(dataset: DatasetFolder, path: Path, n_samples: int = 12) -> None:
-    """Draw some annotated images, evenly taken, and save them as one picture."""
-    step = max(1, len(dataset) // n_samples)
-    chosen = [dataset[name] for name in dataset.names[::step][:n_samples]]
+    """Draw some images, evenly taken of those that are annotated if any is, and save them as one picture."""
+    annotated = [sample for sample in dataset if sample.kinds] or list(dataset)
+    places = np.linspace(0, len(annotated) - 1, min(n_samples, len(annotated))).round().astype(int)
+    chosen = [annotated[place] for place in places.tolist()]
     samples = [(sample.name, sample.image(), sample.annotation()) for sample in chosen]
     write_image(path, samples_picture(samples, dataset.classes))
 

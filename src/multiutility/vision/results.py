@@ -13,7 +13,7 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import CLASSES, IMAGES
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco_export import write_coco_file
-from multiutility.datasets.images import FORMATS, read_mask, write_image, write_mask
+from multiutility.datasets.images import FORMATS, read_mask, read_note, write_image, write_mask
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
 from multiutility.vision.photo import FilePhoto
@@ -26,20 +26,37 @@ class Results:
     """A folder of predictions, and what is written to it besides ``classes.csv`` and the index PNGs.
 
     Index PNGs ``NAME.png`` hold label + 1 in the colors of the classes; overlays go to ``overlay/NAME.png``,
-    confidences to ``scores/NAME.png`` with 0 for none and 255 for certain.
+    confidences to ``scores/NAME.png`` with 0 for none and 255 for certain. ``model``, a hash, is noted in the
+    index PNGs, with that of the photo.
     """
 
     folder: Path
     overlay: bool = False
     scores: bool = False
+    model: str = ""
 
     def mask_path(self, photo: FilePhoto) -> Path:
         """Where the index PNG of a photo goes."""
         return self.folder / f"{photo.path.stem}.png"
 
     def missing(self, photos: Sequence[FilePhoto]) -> list[FilePhoto]:
-        """Return the photos that have no index PNG yet."""
-        return [photo for photo in photos if not self.mask_path(photo).exists()]
+        """Return the photos that do not have all results yet, of this model and of the photo as it is now."""
+        return [photo for photo in photos if not self.complete(photo)]
+
+    def complete(self, photo: FilePhoto) -> bool:
+        """Whether all results of a photo are there."""
+        target = self.mask_path(photo)
+        wanted = [part for part, asked in (("overlay", self.overlay), ("scores", self.scores)) if asked]
+        if not target.exists() or not all((self.folder / part / target.name).exists() for part in wanted):
+            return False
+        try:
+            return read_note(target) == self.note(photo)
+        except DatasetError:  # Not ours, and about to be replaced.
+            return False
+
+    def note(self, photo: FilePhoto) -> str:
+        """Return what the index PNG of a photo says about where it comes from."""
+        return f"model {self.model}, image {photo.fingerprint()[:32]}" if self.model else ""
 
     def write(
         self,
@@ -78,7 +95,7 @@ class Results:
         if self.scores:
             levels = np.rint(255 * prediction.scores).astype(np.uint8)
             write_image(self.folder / "scores" / target.name, levels)
-        write_mask(target, prediction.mask, palette)
+        write_mask(target, prediction.mask, palette, self.note(photo))
 
 
 def find_photos(paths: Iterable[Path]) -> list[FilePhoto]:

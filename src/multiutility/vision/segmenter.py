@@ -19,12 +19,13 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.solution import Callback
 from multiutility.vision import defaults
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
-from multiutility.vision.learning import PassProgress, Units, find_label, typical_margin, warn_unmet
-from multiutility.vision.model_file import read_model, write_model
+from multiutility.vision.learning import PassProgress, Units, find_label, tell_all, typical_margin, warn_unmet
+from multiutility.vision.model_file import RETRAIN, ModelFileError, read_model, write_model
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.store import FeatureStore
@@ -33,7 +34,18 @@ from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, Trai
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | None
 
 # Parameters that say how a model is made, and not how fast or where: they are kept in its file.
-MADE_BY = ("C", "alpha", "beta", "class_weight", "tol", "max_iter", "max_side", "refine", "random_state")
+MADE_BY = (
+    "C",
+    "alpha",
+    "weak_loss",
+    "beta",
+    "class_weight",
+    "tol",
+    "max_iter",
+    "max_side",
+    "refine",
+    "random_state",
+)
 
 
 class Segmenter(BaseEstimator):
@@ -49,6 +61,9 @@ class Segmenter(BaseEstimator):
         Features of superpixels: ``"deep"``, ``"context"``, ``"paper"``, ``"scene"``, or a preset of your own.
     C, alpha : float
         Weight of the slacks, and of those of weak annotations among them; see ``MultiUtilitySSVM``.
+    weak_loss : "expected" or "annotation"
+        Losses of weak annotations: expected ones under soft labels that are learned first, or those of the
+        paper; see ``MultiUtilitySSVM``.
     beta : float
         Weight of the terms of boxes and seeds in the losses of weak annotations.
     class_weight : None, "balanced" or dict
@@ -68,8 +83,13 @@ class Segmenter(BaseEstimator):
         Cores to use.
     store : path or None
         Folder that keeps prepared features, so that the next time they need not be computed.
+    checkpoint : path or None
+        File that keeps the state of learning: ``fit`` goes on from it, see ``MultiUtilitySSVM``, and ``save``
+        removes it.
     progress : callable
         Called with a stage, how much of it is done, and of how much.
+    callback : callable
+        Called with the ``Record`` of every pass of learning; see ``MultiUtilitySSVM``.
 
     Attributes
     ----------
@@ -91,6 +111,7 @@ class Segmenter(BaseEstimator):
         C: float = defaults.C,  # noqa: N803
         *,
         alpha: float = defaults.ALPHA,
+        weak_loss: Literal["annotation", "expected"] = "expected",
         beta: float = defaults.BETA,
         class_weight: ClassWeight = None,
         n_superpixels: int | None = None,
@@ -101,11 +122,14 @@ class Segmenter(BaseEstimator):
         random_state: int = 0,
         n_jobs: int = 1,
         store: str | Path | None = None,
+        checkpoint: str | Path | None = None,
         progress: StageProgress | None = None,
+        callback: Callback | None = None,
     ) -> None:
         self.features = features
         self.C = C
         self.alpha = alpha
+        self.weak_loss = weak_loss
         self.beta = beta
         self.class_weight = class_weight
         self.n_superpixels = n_superpixels
@@ -116,7 +140,9 @@ class Segmenter(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.store = store
+        self.checkpoint = checkpoint
         self.progress = progress
+        self.callback = callback
 
     def fit(
         self,
@@ -205,11 +231,17 @@ class Segmenter(BaseEstimator):
         model = self.predictor_
         parameters = {name: getattr(self, name) for name in MADE_BY}
         write_model(Path(path), model, parameters)
+        if self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
         """Read a model from a file; ``parameters`` are those that files do not keep, such as ``n_jobs``."""
         predictor, kept = read_model(Path(path))
+        # A file must not name places: what it says about them would be believed later.
+        if not kept.keys() <= set(MADE_BY):
+            unknown = ", ".join(sorted(kept.keys() - set(MADE_BY)))
+            raise ModelFileError(Path(path), f"it has the parameters {unknown}, which are unknown", RETRAIN)
         model = cls(**{"features": predictor.preset.preset, **kept, **parameters})
         model.predictor_ = predictor
         model.classes_ = predictor.classes
@@ -237,13 +269,22 @@ class Segmenter(BaseEstimator):
         return MultiUtilitySSVM(
             slack_weight,
             alpha=self.alpha,
+            weak_loss=self.weak_loss,
             tol=self.tol,
             max_iter=self.max_iter,
             class_weight=weights,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            callback=None if self.progress is None else PassProgress(self.progress, self.tol, steps),
+            callback=self._follower(steps),
+            checkpoint=self.checkpoint,
         )
+
+    def _follower(self, n_steps: int) -> Callback | None:
+        """Return who is told of passes: the progress, the callback, or both."""
+        told = [] if self.callback is None else [self.callback]
+        if self.progress is not None:
+            told.append(PassProgress(self.progress, self.tol, n_steps))
+        return partial(tell_all, told) if told else None
 
     def _note(self, stage: str) -> Progress | None:
         return None if self.progress is None else partial(self.progress, stage)

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
-import os
-import sys
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from safetensors.numpy import save
 
-from multiutility.datasets.files import replacing
+from multiutility.array_file import Arrays, read_arrays, write_arrays
+from multiutility.arrays import check_range, check_shape
+from multiutility.datasets.errors import DatasetError
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared, Progress
 from multiutility.vision.photo import Photo
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
-
 VERSION = 1  # of the files
-DTYPES = {"F64": "<f8", "F32": "<f4", "I32": "<i4"}
 
 
 class StoreWarning(UserWarning):
@@ -64,7 +56,7 @@ class FeatureStore:
 
     def _preparation(self, fitted: FittedPreset) -> Callable[[Photo], Prepared]:
         if self.folder is None:
-            return lambda photo: fitted.prepare(photo.image())
+            return lambda photo: made(fitted, photo)
         folder = self.folder / preset_key(fitted)
         return lambda photo: kept_or_made(folder, fitted, photo)
 
@@ -93,10 +85,22 @@ def kept_or_made(folder: Path, fitted: FittedPreset, photo: Photo) -> Prepared:
     kept = read_prepared(path)
     if kept is not None:
         return kept
-    made = fitted.prepare(photo.image())
-    write_prepared(path, made)
+    computed = made(fitted, photo)
+    write_prepared(path, computed)
     # Memory that is mapped from a file can be given up and read again; that of the computed arrays cannot.
-    return read_prepared(path) or made
+    return read_prepared(path) or computed
+
+
+def made(fitted: FittedPreset, photo: Photo) -> Prepared:
+    """Compute the features of a photo; what goes wrong is told with its name."""
+    image = photo.image()
+    try:
+        return fitted.prepare(image)
+    except DatasetError:
+        raise
+    except Exception as error:  # Features of one's own, and of models that somebody forged, fail in all ways.
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{photo.name}: its features cannot be computed: {reason}") from error
 
 
 def preset_key(fitted: FittedPreset) -> str:
@@ -122,12 +126,9 @@ def write_prepared(path: Path, prepared: Prepared) -> None:
         "node_sizes": np.asarray(problem.node_sizes, dtype="<f8"),
         "regions": np.asarray(prepared.regions, dtype="<i4"),
     }
-    # One entry, as safetensors writes several in any order.
-    sums = json.dumps({name: checksum(array) for name, array in arrays.items()})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write(save(arrays, {"checksums": sums}))
+        write_arrays(path, arrays)
     except OSError as error:
         fix = "free some space, or choose another folder for features"
         raise OSError(f"{path}: cannot be written: {error.strerror or error}; {fix}") from error
@@ -138,57 +139,12 @@ def read_prepared(path: Path) -> Prepared | None:
     try:
         arrays = read_arrays(path)
         names = "node_features", "edges", "edge_features", "node_sizes"
-        return Prepared(LabelingProblem(*(arrays[name] for name in names)), arrays["regions"])
+        problem, regions = LabelingProblem(*(arrays[name] for name in names)), arrays["regions"]
+        check_shape(regions, "regions", (None, None))
+        check_range(regions, "regions", problem.n_nodes, "regions")
+        return Prepared(problem, regions)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError) as error:
         warnings.warn(f"{path}: damaged ({error}); it is made anew", StoreWarning, stacklevel=2)
         return None
-
-
-def read_arrays(path: Path) -> Arrays:
-    """Map the arrays of a safetensors file with checksums; raise if anything about it is wrong."""
-    content = np.frombuffer(contents(path), np.uint8)
-    start = 8 + int.from_bytes(content[:8].tobytes(), "little")
-    header = json.loads(content[8:start].tobytes())
-    sums, arrays = json.loads(header.pop("__metadata__")["checksums"]), {}
-    for name, entry in header.items():
-        first, last = (start + offset for offset in entry["data_offsets"])
-        array = content[first:last].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
-        if checksum(array) != sums[name]:
-            raise ValueError(f"{name} has changed since it was written")
-        arrays[name] = array
-    return arrays
-
-
-def contents(path: Path) -> mmap.mmap | bytes:
-    """Return a file, mapped into memory if possible."""
-    with path.open("rb") as file:
-        if sys.version_info >= (3, 13):
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
-        # Before, every mapping keeps a file open, and there may be as few as 256 of them. Half of those are
-        # left to others: further files are read instead.
-        if next_number(file.fileno()) < max_open_files() // 2:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return file.read()
-
-
-def next_number(file: int) -> int:
-    """Return the number that the next open file would get, which is the least that is free."""
-    number = os.dup(file)
-    os.close(number)
-    return number
-
-
-def max_open_files() -> int:
-    """Return how many files the process may have open."""
-    if sys.platform == "win32":
-        return 8192
-    import resource  # noqa: PLC0415  (not on Windows)
-
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
-def checksum(array: NDArray[Any]) -> int:
-    """CRC-32 of the values."""
-    return zlib.crc32(np.ascontiguousarray(array).data)

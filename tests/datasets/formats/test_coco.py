@@ -416,7 +416,8 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path) -> None:
     bad = NewSample("bad", mixed_samples()[0].image, PixelAnnotation(tags=(9,)))
     with pytest.raises(DatasetError, match="has label 9"):
         write_coco(tmp_path / "out", CLASSES, [*mixed_samples(), bad])
-    assert list((tmp_path / "out").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").touch()
     with pytest.raises(DatasetError, match="there is something already"):
         write_coco(tmp_path / "out", CLASSES, mixed_samples())

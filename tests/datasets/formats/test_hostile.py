@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,26 +14,9 @@ from format_cases import CLASSES, mixed_samples
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.writing import write_dataset
+from mutations import JUNK, places, replaced
 
 QUIET = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-JUNK = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.sampled_from([0, -1, 10**400, 1e308, -1e308, 2**31, 2**63]),
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.sampled_from(
-            ["", ".", "..", "/", "../../x.jpg", "\0", "photo.png", "x" * 300, "%", "http://[", "\ud800"]
-        ),
-        st.text(max_size=5),
-    ),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "x", "label"]), inner, max_size=2)
-    ),
-    max_leaves=4,
-)
 FILES = {
     "coco": "annotations/instances_default.json",
     "coco-panoptic": "annotations/panoptic_default.json",
@@ -59,26 +39,6 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         {},
     )
     return request.param, folder
-
-
-def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Paths to all parts of a JSON value."""
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in items:
-        yield from places(part, (*path, key))
-
-
-def replaced(value: Any, path: tuple[str | int, ...], junk: Any) -> Any:
-    """A JSON value with a part replaced."""
-    if not path:
-        return junk
-    changed = copy.deepcopy(value)
-    part = changed
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = junk
-    return changed
 
 
 def read_everything(name: str, folder: Path, out: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats import source
 from multiutility.datasets.formats.source import Record, inside, read_json, read_xml, unique_names
 
 
@@ -181,3 +182,12 @@ def test_names_differ_even_where_case_does_not_count() -> None:
     assert names == ["a-1.jpg", "b-1.JPG", "2", "B", "b.jpg"]
     with pytest.raises(DatasetError, match="same name"):
         unique_names([Path("a/1.jpg"), Path("a/1.jpg")])
+
+
+def test_json_of_many_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("[" + ",".join(["[]"] * 100) + "]")
+    assert len(read_json(path)) == 100
+    monkeypatch.setattr(source, "MAX_JSON_VALUES", 150)
+    with pytest.raises(DatasetError, match="million values; export fewer images"):
+        read_json(path)

@@ -21,13 +21,17 @@ __all__ = ["FORMATS", "Format"]
 class Format:
     """How a format is read and written; modules are loaded when that is asked for.
 
-    ``read(source, **options)`` gives an ``Imported``, whose parts are what ``write_dataset`` takes.
-    ``write(out, classes, samples, splits, **options)`` is None if the format can only be read.
+    ``read(source, **options)`` gives an ``Imported``, whose parts are what ``write_dataset`` takes; the
+    option ``images``, a folder, is there if the format ``takes_images`` from elsewhere.
+    ``write(out, classes, samples, splits, **options)`` is None if the format can only be read; the option
+    ``lossy`` is there if it has ``masks_only``.
     """
 
     help: str
     read: Callable[..., Imported]
     write: Callable[..., None] | None = None
+    takes_images: bool = False
+    masks_only: bool = False
 
 
 def _later(module: str, function: str, **options: object) -> Callable[..., Any]:
@@ -47,9 +51,14 @@ FORMATS: dict[str, Format] = {
         "COCO: masks (polygons, run lengths), boxes, keypoints as seeds; one JSON file, or a folder of them",
         _READ_COCO,
         _later("coco_export", "write_coco"),
+        takes_images=True,
     ),
     "coco-panoptic": Format(
-        "COCO's panoptic pictures, with their JSON files", _READ_COCO, _later("coco_export", "write_panoptic")
+        "COCO's panoptic pictures, with their JSON files",
+        _READ_COCO,
+        _later("coco_export", "write_panoptic"),
+        takes_images=True,
+        masks_only=True,
     ),
     "voc": Format(
         "Pascal VOC: boxes in XML that count pixels from 1, masks with a palette",
@@ -69,20 +78,26 @@ FORMATS: dict[str, Format] = {
         "Label Studio: tasks in JSON, with choices as tags, rectangles, keypoints, polygons, brush strokes",
         _later("labelstudio", "read_labelstudio"),
         _later("labelstudio_export", "write_labelstudio"),
+        takes_images=True,
     ),
     "masks": Format(
         "a folder of images and one of masks: indices, 0 for void, or colors",
         _later("masks", "read_masks"),
         _later("masks", "write_masks"),
+        takes_images=True,
+        masks_only=True,
     ),
     "masks-255": Format(
         "a folder of images and one of masks: indices from 0, 255 for void",
         _later("masks", "read_masks", void=255),
+        takes_images=True,
     ),
     "color-masks": Format(
         "a folder of images and one of masks with colors, black for void",
         _later("masks", "read_masks"),
         _later("masks", "write_masks", colors=True),
+        takes_images=True,
+        masks_only=True,
     ),
     "msrc": Format("MSRCv2 as published: Images, GroundTruth with colors", _later("msrc", "read_msrc")),
     "siftflow": Format(

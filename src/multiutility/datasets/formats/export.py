@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility import files
 from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import visible
@@ -30,16 +28,8 @@ def filling(out: str | Path) -> Iterator[Path]:
     out = Path(out)
     if out.is_file() or visible(out):
         raise DatasetError(out, None, "there is something already", "choose a new folder")
-    out.mkdir(parents=True, exist_ok=True)
-    # In the folder itself, so that it is on the same disk.
-    temporary = out / f".{secrets.token_hex(8)}.tmp"
-    temporary.mkdir()
-    try:
-        yield temporary
-        for part in sorted(temporary.iterdir()):
-            os.replace(part, out / part.name)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with files.filling(out) as folder:
+        yield folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +91,7 @@ def check_loss(out: str | Path, sample: Placed, *, lossy: bool) -> None:
     annotation = sample.annotation
     if not lossy and (annotation.tags or annotation.boxes or annotation.seeds):
         what = f"{sample.name} has tags, boxes or seeds, which this format cannot keep"
-        raise DatasetError(out, None, what, "choose another format, or let them be lost (lossy)")
+        raise DatasetError(out, None, what, "choose another format, or let them be lost (--lossy)")
 
 
 def write_splits(folder: Path, splits: Mapping[str, Sequence[str]]) -> None:

@@ -5,18 +5,19 @@ A ``.mat`` file has ``S``, with 0 for unlabeled pixels and k for the k-th of the
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
+from scipy.io import loadmat, whosmat
 
 from multiutility.datasets.classes import Classes, LabelClass, standard_color
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
-from multiutility.datasets.images import image_size
+from multiutility.datasets.images import MAX_PIXELS, image_size
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
 
@@ -110,6 +111,9 @@ def load(path: Path) -> dict[str, Any]:
     if path.stat().st_size > MAX_BYTES:
         raise DatasetError(path, None, "is too large for the labels of an image", "get it anew")
     try:
+        # Zeros are packed a thousand times: what a file says of its sizes is looked at before it is unpacked.
+        if any(math.prod(shape) > MAX_PIXELS for _, shape, _ in whosmat(path)):
+            raise ValueError("it has more values than any image has pixels")
         return dict(loadmat(path, variable_names=("S", "names")))
     except Exception as error:  # Damaged files make the reader raise errors of all kinds.
         raise DatasetError(

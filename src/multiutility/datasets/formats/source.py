@@ -21,6 +21,8 @@ from multiutility.datasets.tables import read_lines
 # The largest published COCO file, instances_train2017.json, has 450 MB.
 MAX_JSON_BYTES = 1 << 30
 MAX_XML_BYTES = 1 << 24
+# An empty list is three bytes of a file, and sixty of memory; that file has half as many.
+MAX_JSON_VALUES = 100_000_000
 
 
 def inside(root: Path, name: str, base: Path | None = None) -> Path:
@@ -134,6 +136,9 @@ def need_size(path: Path, indices: NDArray[Any], size: tuple[int, int]) -> None:
 def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
     """Read a JSON file; numbers that JSON does not have, NaN and infinities, are refused."""
     data = _read(path, limit, "JSON")
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
+        what = f"has more than {MAX_JSON_VALUES // 1_000_000} million values"
+        raise DatasetError(path, None, what, "export fewer images at a time")
     try:
         return json.loads(data, parse_constant=_refuse_constant)
     except RecursionError:

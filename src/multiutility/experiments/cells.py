@@ -1,0 +1,209 @@
+"""Cells of experiments: one model each, learned once and kept in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from multiutility.datasets.files import replacing
+from multiutility.experiments.confusions import Confusions
+from multiutility.experiments.methods import OURS, method_parameters
+from multiutility.experiments.study import Outcome, Study
+from multiutility.experiments.supervision import Choice
+from multiutility.experiments.workers import Task, outcomes
+
+Full: TypeAlias = int | Literal["all"]
+
+VERSION = 1  # of the files
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one model is learned from, and how.
+
+    ``full`` images keep their masks, chosen by ``seed``; all others have ``annotations``. If ``choice`` is
+    given, it says instead which images have what. ``changes`` are parameters other than the fixed ones, and
+    ``about`` are further columns of the cell's row.
+    """
+
+    annotations: str
+    full: Full
+    seed: int
+    method: str = OURS
+    changes: tuple[tuple[str, float], ...] = ()
+    choice: Choice | None = None
+    about: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        words = [self.annotations if self.full != "all" else "masks", f"{self.full} full"]
+        words += [f"{name} {value}" for name, value in (*self.changes, *self.about)]
+        return ", ".join([*words, f"seed {self.seed}", self.method])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A cell with its outcome and the parameters that it was learned with."""
+
+    cell: Cell
+    features: str
+    protocol: str
+    n_images: int
+    parameters: Mapping[str, Any]
+    outcome: Outcome
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Everything in plain values."""
+        cell, outcome = self.cell, self.outcome
+        return {
+            "annotations": cell.annotations,
+            "full": cell.full,
+            "features": self.features,
+            "protocol": self.protocol,
+            "seed": cell.seed,
+            "method": cell.method,
+            **dict(cell.about),
+            "accuracy": outcome.test.accuracy,
+            "mean_recall": outcome.test.mean_recall,
+            "train_accuracy": outcome.train.accuracy,
+            "train_mean_recall": outcome.train.mean_recall,
+            "n_images": self.n_images,
+            "seconds": round(outcome.seconds, 2),
+            "learning_seconds": round(outcome.learning_seconds, 2),
+            "parameters": dict(self.parameters),
+        }
+
+
+# Told of a finished cell, how many are done and of how many, and whether it was there before.
+CellProgress: TypeAlias = Callable[[Result, int, int, bool], None]
+
+
+class CellFiles:
+    """Outcomes in a folder, one file each, named by all that they depend on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, key: str) -> Outcome | None:
+        """Return the outcome that was kept under a key."""
+        path = self.path(key)
+        return read_outcome(path) if path.exists() else None
+
+    def add(self, key: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
+        """Keep an outcome; the file appears whole."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self.path(key)) as file:
+            file.write(encoded(outcome, about))
+
+    def path(self, key: str) -> Path:
+        """Where an outcome is kept."""
+        return self.folder / f"{key[:32]}.safetensors"
+
+
+def run_cells(
+    study: Study, cells: Iterable[Cell], files: CellFiles, told: CellProgress | None = None
+) -> list[Result]:
+    """Learn all cells that have not been yet; each is kept at once."""
+    wanted = list(dict.fromkeys(cells))
+    tasks = [task_of(study, cell) for cell in wanted]
+    keys = [task_key(study, task) for task in tasks]
+    found: dict[str, Outcome] = {key: kept for key in keys if (kept := files.find(key)) is not None}
+    progress = Telling(study, wanted, tasks, told)
+    for number, key in enumerate(keys):
+        if key in found:
+            progress.tell(number, found[key], kept=True)
+    # Cells of different names may be the same: with all masks, say, annotations make no difference.
+    open_ = {key: number for number, key in enumerate(keys) if key not in found}
+    numbers = list(open_.values())
+    for place, outcome in outcomes(study, [tasks[number] for number in numbers]):
+        number = numbers[place]
+        found[keys[number]] = outcome
+        files.add(keys[number], outcome, {"cell": str(wanted[number]), **tasks[number].parameters})
+        for same in (n for n, key in enumerate(keys) if key == keys[number]):
+            progress.tell(same, outcome, kept=same != number)
+    return [progress.result(number, found[key]) for number, key in enumerate(keys)]
+
+
+@dataclass(eq=False)
+class Telling:
+    """Makes results, and tells of those that are done."""
+
+    study: Study
+    cells: Sequence[Cell]
+    tasks: Sequence[Task]
+    told: CellProgress | None
+    n_done: int = 0
+
+    def result(self, number: int, outcome: Outcome) -> Result:
+        """Return the result of a cell."""
+        setup, task = self.study.setup, self.tasks[number]
+        n_images = len(task.choice.masks) + len(task.choice.weak)
+        cell, names = self.cells[number], (setup.features_name, setup.protocol)
+        return Result(cell, *names, n_images, task.parameters, outcome)
+
+    def tell(self, number: int, outcome: Outcome, kept: bool) -> None:
+        """Tell that a cell is done."""
+        self.n_done += 1
+        if self.told is not None:
+            self.told(self.result(number, outcome), self.n_done, len(self.cells), kept)
+
+
+def task_of(study: Study, cell: Cell) -> Task:
+    """Return what there is to do for a cell."""
+    changes = {**study.setup.changes, **dict(cell.changes)}
+    choice = cell.choice or study.choice(cell.annotations, cell.full, cell.seed)
+    kinds = cell.annotations if choice.weak else "none"
+    parameters = method_parameters(cell.method, study.setup.features_name, kinds, changes)
+    return Task(cell.method, kinds, choice, parameters)
+
+
+def task_key(study: Study, task: Task) -> str:
+    """Hash of all that an outcome depends on."""
+    names = study.images.names
+    masks, weak = ([names[n] for n in part] for part in (task.choice.masks, task.choice.weak))
+    content = [VERSION, study.key, task.method, task.kinds, masks, weak, dict(task.parameters)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def encoded(outcome: Outcome, about: Mapping[str, Any]) -> bytes:
+    """Return an outcome as a safetensors file."""
+    arrays = {"test": outcome.test.entries, "train": outcome.train.entries, "weights": outcome.weights}
+    facts = {
+        **{name: {"n_images": one.n_images, "rare": sorted(one.rare)} for name, one in parts(outcome)},
+        "n_labels": outcome.test.n_labels,
+        "seconds": outcome.seconds,
+        "learning_seconds": outcome.learning_seconds,
+        "about": dict(about),
+    }
+    contiguous = {name: np.ascontiguousarray(one) for name, one in arrays.items()}
+    return save(contiguous, {"facts": json.dumps(facts)})
+
+
+def parts(outcome: Outcome) -> Sequence[tuple[str, Confusions]]:
+    """Return both confusions, by name."""
+    return (("test", outcome.test), ("train", outcome.train))
+
+
+def read_outcome(path: Path) -> Outcome:
+    """Read a file of ``encoded``."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts = json.loads(file.metadata()["facts"])
+            arrays = {name: file.get_tensor(name) for name in ("test", "train", "weights")}
+        test, train = (
+            Confusions(
+                arrays[name], facts[name]["n_images"], facts["n_labels"], frozenset(facts[name]["rare"])
+            )
+            for name in ("test", "train")
+        )
+        return Outcome(test, train, arrays["weights"], facts["seconds"], facts["learning_seconds"])
+    except (SafetensorError, ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"{path}: damaged ({error}); remove it, and the cell is learned again") from error

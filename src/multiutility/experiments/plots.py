@@ -1,0 +1,102 @@
+"""Plots as PNG files: both measures side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from multiutility.datasets.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEASURES = ("accuracy", "mean recall")
+# Colors that people with color blindness can tell apart (Okabe and Ito).
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named curve: places x, and for both measures values with spreads, [n, 2] each."""
+
+    name: str
+    x: Sequence[float]
+    values: Sequence[tuple[float, float]]
+    spreads: Sequence[tuple[float, float]]
+
+
+def curves(series: Sequence[Series], x_label: str, title: str, log_x: bool = False) -> Callable[[Path], None]:
+    """Return what draws curves with error bars, one panel for each measure."""
+
+    def draw(axes: Axes, measure: int) -> None:
+        for color, one in zip(COLORS, series, strict=False):
+            values = [pair[measure] for pair in one.values]
+            spreads = [pair[measure] for pair in one.spreads]
+            axes.errorbar(
+                one.x, values, spreads, color=color, marker="o", markersize=4, capsize=3, label=one.name
+            )
+        if log_x:
+            places = sorted({place for one in series for place in one.x})
+            axes.set_xscale("log")
+            axes.set_xticks(places, [f"{place:g}" for place in places])
+            axes.minorticks_off()
+        axes.set_xlabel(x_label)
+
+    return partial(write_panels, draw, title)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Named dots, one for each row, of which some may be missing; ``paper`` draws them hollow."""
+
+    name: str
+    pairs: Sequence[tuple[float, float] | None]
+    color: int = 0
+    paper: bool = False
+
+
+def dots(rows: Sequence[str], series: Sequence[Dots], title: str) -> Callable[[Path], None]:
+    """Return what draws a line of dots for each row, one panel for each measure."""
+
+    def draw(axes: Axes, measure: int) -> None:
+        for one in series:
+            places = [n for n, pair in enumerate(one.pairs) if pair is not None]
+            values = [pair[measure] for pair in one.pairs if pair is not None]
+            fill = "none" if one.paper else COLORS[one.color]
+            axes.plot(
+                values,
+                places,
+                "o",
+                color=COLORS[one.color],
+                markerfacecolor=fill,
+                label=one.name,
+                markersize=7,
+            )
+        axes.set_yticks(range(len(rows)), rows if measure == 0 else [""] * len(rows))
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+
+    return partial(write_panels, draw, title)
+
+
+def write_panels(draw: Callable[[Axes, int], None], title: str, path: Path) -> None:
+    """Draw a panel for each measure, and write the file at once."""
+    # Takes half a second, which those who only read tables should not wait for.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(10, 4.6), dpi=110, layout="constrained")
+    for measure, axes in enumerate(figure.subplots(1, 2)):
+        draw(axes, measure)
+        axes.set_title(MEASURES[measure])
+        axes.grid(alpha=0.3)
+    handles, names = axes.get_legend_handles_labels()
+    if len(names) > 1:
+        figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize="small")
+    figure.suptitle(title)
+    content = BytesIO()
+    figure.savefig(content, format="png", metadata={"Software": None})
+    with replacing(path) as file:
+        file.write(content.getvalue())

@@ -1,0 +1,242 @@
+"""What all cells of an experiment share: images, features, and how models are judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.experiments.confusions import Confusions
+from multiutility.experiments.methods import learn
+from multiutility.experiments.parameters import feature_parameters
+from multiutility.experiments.protocols import rules_of
+from multiutility.experiments.supervision import Choice, LabeledImages
+from multiutility.metrics import confusion
+from multiutility.vision.features.preset import Prepared, Preset
+from multiutility.vision.photo import Shrunk
+from multiutility.vision.predictor import Predictor
+from multiutility.vision.segmenter import Segmenter
+from multiutility.vision.store import FeatureStore, preset_key
+from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
+
+# Parameters of ``Segmenter`` that do not change results.
+MACHINE = ("n_jobs", "store", "checkpoint", "progress", "callback")
+# Training images to judge by, at most: to see whether models fit these much better than others.
+N_TRAIN_JUDGED = 60
+# What --quick leaves of the images: a tenth, but no less than it takes to run at all.
+QUICK, FEWEST = 10, 8
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an experiment runs on: a dataset folder, its splits, features and protocol.
+
+    ``changes`` are parameters of ``Segmenter`` in place of the fixed ones. Without ``baselines``, other
+    methods are left out where there is a choice. The machine's part does not change
+    results: ``n_jobs`` cores, ``n_processes`` that learn at once, and the ``store`` of features.
+    """
+
+    data: Path
+    train: str
+    test: str
+    features: str | Preset = "deep"
+    protocol: str = "paper"
+    quick: bool = False
+    n_seeds: int = 3
+    random_state: int = 0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    baselines: bool = True
+    n_jobs: int = 1
+    n_processes: int = 1
+    store: Path | None = None
+
+    def __post_init__(self) -> None:
+        known = set(Segmenter().get_params(deep=False)) - {"features", "random_state", *MACHINE}
+        for name in self.changes:
+            if name not in known:
+                raise ValueError(f"no parameter {name!r}: expected one of {', '.join(sorted(known))}")
+
+    @property
+    def features_name(self) -> str:
+        """Name of the preset."""
+        return self.features if isinstance(self.features, str) else self.features.name
+
+    @property
+    def seeds(self) -> list[int]:
+        """Random states of the subsets that keep their masks."""
+        return [self.random_state + n for n in range(self.n_seeds)]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Images with features and masks, to judge models by; images without a labeled pixel are left out."""
+
+    images: LabeledImages
+    prepared: Sequence[Prepared]
+    n_jobs: int
+
+    @classmethod
+    def of(cls, images: LabeledImages, prepared: Sequence[Prepared], n_jobs: int) -> Self:
+        """Take the images that have something to say."""
+        kept = [n for n, mask in enumerate(images.masks) if mask.any()]
+        if not kept:
+            raise ValueError("no mask of the images to test on has a labeled pixel")
+        return cls(images.part(kept), [prepared[n] for n in kept], n_jobs)
+
+    def some(self, n_images: int) -> Judge:
+        """Return at most so many of the images, evenly taken."""
+        chosen = evenly(len(self.images), min(n_images, len(self.images)))
+        return replace(self, images=self.images.part(chosen), prepared=[self.prepared[n] for n in chosen])
+
+    def confusions(self, predictor: Predictor) -> Confusions:
+        """Compare a model's predictions with the masks, pixel by pixel."""
+        labelings = predictor.labelings(self.prepared, self.n_jobs)
+        work = partial(self.compared, predictor)
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            matrices = list(pool.map(work, range(len(self.prepared)), labelings))
+        return Confusions.of(matrices, self.images.classes.rare)
+
+    def compared(self, predictor: Predictor, n: int, labels: IndexArray) -> FloatArray:
+        """Confusion [K, K] of one image."""
+        given = predictor.prediction(self.images.photo(n), self.prepared[n], labels).mask
+        truth = self.images.masks[n].ravel().astype(np.int64) - 1
+        return confusion(truth, given.ravel().astype(np.int64) - 1, len(self.images.classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came out of learning once: confusions on test and on some training images, weights, seconds."""
+
+    test: Confusions
+    train: Confusions
+    weights: FloatArray
+    seconds: float
+    learning_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Training images with features, and judges; cells differ in annotations, methods and parameters only."""
+
+    setup: Setup
+    images: LabeledImages
+    training: TrainingSet
+    test: Judge
+    progress: StageProgress
+
+    @classmethod
+    def open(cls, setup: Setup, progress: StageProgress | None = None) -> Self:
+        """Read masks, and compute the features of all images that are not in the store yet."""
+        note, dataset = progress or ignore, DatasetFolder(setup.data)
+        rules = rules_of(setup.protocol, dataset.classes)
+        images = LabeledImages(dataset.split(setup.train), rules)
+        tested = LabeledImages(dataset.split(setup.test), rules)
+        model = Segmenter(
+            setup.features,
+            **feature_parameters(setup.features_name, setup.changes),
+            random_state=setup.random_state,
+            n_jobs=setup.n_jobs,
+            store=setup.store,
+            progress=note,
+        )
+        # Features are fitted on all training images, so that a quick run finds those of a whole one.
+        training = model.prepare(images.full(), images.classes)
+        if setup.quick:
+            images, training = quick_part(images, training, setup.random_state)
+            tested = tested.part(evenly(len(tested), fewer(len(tested))))
+        shrunk = [Shrunk(tested.photo(n), training.max_side) for n in range(len(tested))]
+        kept, told = FeatureStore(setup.store), partial(note, "features for testing")
+        prepared = kept.prepare(training.preset, shrunk, setup.n_jobs, told)
+        return cls(setup, images, training, Judge.of(tested, prepared, setup.n_jobs), note)
+
+    @property
+    def classes(self) -> Classes:
+        """Classes by the protocol."""
+        return self.images.classes
+
+    def choice(self, kinds: str, full: int | str, seed: int) -> Choice:
+        """Return which images have masks, and which have weak annotations: all others, unless of no kind."""
+        n_images = len(self.images)
+        masks = range(n_images) if full == "all" else self.images.subset(int(full), seed)
+        rest = () if kinds == "none" else sorted(set(range(n_images)) - set(masks))
+        return Choice(tuple(masks), tuple(rest))
+
+    def training_set(self, kinds: str, choice: Choice) -> TrainingSet:
+        """Return the images of a choice with their annotations and features."""
+        prepared = [self.training.prepared[n] for n in (*choice.masks, *choice.weak)]
+        return replace(self.training, photos=self.images.annotated(kinds, choice), prepared=prepared)
+
+    @cached_property
+    def train_judge(self) -> Judge:
+        """Some training images, evenly taken, to see how much worse test images are labeled."""
+        return Judge.of(self.images, self.training.prepared, self.setup.n_jobs).some(N_TRAIN_JUDGED)
+
+    def outcome(self, method: str, kinds: str, choice: Choice, parameters: Mapping[str, Any]) -> Outcome:
+        """Learn and judge."""
+        begin = time.perf_counter()
+        machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}
+        given = {**parameters, "random_state": self.setup.random_state}
+        predictor = learn(method, self.training_set(kinds, choice), given, **machine)
+        learned = time.perf_counter()
+        test, train = self.test.confusions(predictor), self.train_judge.confusions(predictor)
+        now = time.perf_counter()
+        return Outcome(test, train, predictor.weights, now - begin, learned - begin)
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of images, masks and features, and of what learning starts from."""
+        classes = [(one.name, one.kind, one.rare) for one in self.classes]
+        content = [
+            classes,
+            preset_key(self.training.preset),
+            [self.training.max_side, self.setup.random_state],
+            fingerprints(self.images),
+            fingerprints(self.test.images),
+        ]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def fingerprints(images: LabeledImages) -> list[tuple[str, int]]:
+    """Names and checksums of masks."""
+    return [(name, zlib.crc32(mask.tobytes())) for name, mask in zip(images.names, images.masks, strict=True)]
+
+
+def fewer(n_images: int) -> int:
+    """Return how many images a quick run takes.
+
+    >>> fewer(276), fewer(20), fewer(5)
+    (28, 8, 5)
+    """
+    return min(n_images, max(FEWEST, round(n_images / QUICK)))
+
+
+def evenly(n_images: int, n_chosen: int) -> list[int]:
+    """Return some of many numbers, evenly taken.
+
+    >>> evenly(10, 4)
+    [0, 3, 6, 9]
+    """
+    places: list[int] = np.linspace(0, n_images - 1, n_chosen).round().astype(int).tolist()
+    return places
+
+
+def quick_part(
+    images: LabeledImages, training: TrainingSet, random_state: int
+) -> tuple[LabeledImages, TrainingSet]:
+    """Return a tenth of the training images, with about the same labels."""
+    chosen = images.subset(fewer(len(images)), random_state)
+    photos, prepared = training.photos, training.prepared
+    part = replace(training, photos=[photos[n] for n in chosen], prepared=[prepared[n] for n in chosen])
+    return images.part(chosen), part

@@ -1,0 +1,146 @@
+"""Training images whose masks are known, and what is left of these when they are weakened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from multiutility.arrays import BoolArray
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.experiments.protocols import Rules
+from multiutility.vision.photo import FilePhoto
+from multiutility.vision.training_set import AnnotatedPhoto
+from multiutility.vision.weaken import Mask, sample_subset, tags_of, weak_annotation
+
+# What images without a mask may have; "none" leaves them out.
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which images, by number, keep their masks, and which get weak annotations; others are left out."""
+
+    masks: tuple[int, ...]
+    weak: tuple[int, ...]
+
+
+class LabeledImages:
+    """Images with masks by a protocol; masks are held in memory, weak annotations are made once."""
+
+    def __init__(self, dataset: DatasetFolder, rules: Rules) -> None:
+        self.classes: Classes = rules.classes
+        self.samples: list[Sample] = []
+        self.masks: list[Mask] = []
+        for sample in dataset:
+            mask = sample.mask()
+            if mask is not None:
+                self.samples.append(sample)
+                self.masks.append(rules.mask(mask))
+        if not self.samples:
+            raise DatasetError(dataset.path, None, "no image has a mask", "put masks into masks/")
+        self._weak: dict[tuple[int, str], PixelAnnotation] = {}
+        self._subsets: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the images."""
+        return [sample.name for sample in self.samples]
+
+    def part(self, chosen: Sequence[int]) -> LabeledImages:
+        """Return some of the images."""
+        part = LabeledImages.__new__(LabeledImages)
+        part.classes = self.classes
+        part.samples = [self.samples[n] for n in chosen]
+        part.masks = [self.masks[n] for n in chosen]
+        part._weak, part._subsets = {}, {}
+        return part
+
+    def label_table(self) -> BoolArray:
+        """Which image has which label, bool [N, K]."""
+        table = np.zeros((len(self), len(self.classes)), dtype=np.bool_)
+        for row, mask in zip(table, self.masks, strict=True):
+            row[list(tags_of(mask))] = True
+        return table
+
+    def subset(self, size: int, random_state: int) -> tuple[int, ...]:
+        """Images whose labels are about as frequent as in all, see ``sample_subset``; drawn once."""
+        if (size, random_state) not in self._subsets:
+            drawn = sample_subset(self.label_table(), size, random_state)
+            self._subsets[size, random_state] = tuple(drawn)
+        return self._subsets[size, random_state]
+
+    def weak(self, n: int, kinds: str) -> PixelAnnotation:
+        """Return the weak annotation of an image, of kinds such as ``tags+boxes``."""
+        if (n, kinds) not in self._weak:
+            self._weak[n, kinds] = weak_annotation(
+                self.masks[n], self.classes, self.samples[n].instances(), **wanted(kinds)
+            )
+        return self._weak[n, kinds]
+
+    def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:
+        """Return the images of a choice with their annotations, those with masks first."""
+        found = [AnnotatedPhoto(self.photo(n), partial(full_annotation, self.masks[n])) for n in choice.masks]
+        for n in choice.weak:
+            found.append(AnnotatedPhoto(self.photo(n), partial(self.weak, n, kinds)))
+        return found
+
+    def full(self) -> list[AnnotatedPhoto]:
+        """Return all images with their masks."""
+        return self.annotated("none", Choice(tuple(range(len(self))), ()))
+
+    def photo(self, n: int) -> FilePhoto:
+        """Return the photograph."""
+        return FilePhoto(self.samples[n].name, self.samples[n].path)
+
+
+@dataclass(frozen=True, eq=False)
+class Weakening:
+    """What is left of images with masks in training: ``keep`` masks, and weak annotations of some kinds."""
+
+    images: LabeledImages
+    kinds: str
+    keep: int
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kinds not in KINDS:
+            raise ValueError(f"weak annotations are {self.kinds!r}: expected one of {', '.join(KINDS)}")
+        if self.kinds == "none" and not self.keep:
+            raise ValueError("no weak annotations, and no masks are kept: there is nothing to learn from")
+
+    def choice(self, numbers: Sequence[int]) -> Choice:
+        """Return which of some images keep their masks, and which get weak annotations."""
+        chosen = self.images.part(numbers).subset(min(self.keep, len(numbers)), self.random_state)
+        masks = tuple(numbers[n] for n in chosen)
+        rest = () if self.kinds == "none" else tuple(n for n in numbers if n not in masks)
+        return Choice(masks, rest)
+
+    def annotated(self, choice: Choice) -> list[AnnotatedPhoto]:
+        """Return the images of a choice with their annotations."""
+        return self.images.annotated(self.kinds, choice)
+
+
+def wanted(kinds: str) -> dict[str, bool]:
+    """Return which kinds a text names.
+
+    >>> wanted("tags+boxes")
+    {'tags': True, 'boxes': True, 'seeds': False}
+    """
+    if kinds not in KINDS[1:]:
+        raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
+    parts = kinds.split("+")
+    return {kind: kind in parts for kind in ("tags", "boxes", "seeds")}
+
+
+def full_annotation(mask: Mask) -> PixelAnnotation:
+    """Return the annotation of a mask."""
+    return PixelAnnotation(mask=mask)

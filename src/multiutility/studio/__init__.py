@@ -1,0 +1,1 @@
+"""The studio: a local page to label a little, train, look, and label where it helps."""

@@ -1,0 +1,288 @@
+"""The pages and answers of the studio."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from multiutility.datasets.classes import color_text
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError, stamp
+from multiutility.studio.answers import (
+    answer,
+    failure,
+    http_failure,
+    packed,
+    packed_json,
+    packed_pixels,
+    read_json_body,
+    unpacked,
+)
+from multiutility.studio.marks import Marks
+from multiutility.studio.options import FEATURES, Options
+from multiutility.studio.pictures import REGION_COUNTS, Pictures
+from multiutility.studio.places import Places
+from multiutility.studio.review import Review
+from multiutility.studio.security import Guard, read_body
+from multiutility.studio.training import BusyError, Training
+
+STATIC = Path(__file__).parent / "static"
+MAX_MASK = 32 * 2**20
+# Pictures are asked for under names that change with the file.
+LASTING = {"cache-control": "private, max-age=86400, immutable"}
+
+
+class Studio:
+    """Answers to the page's requests, for one dataset folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.places = Places(folder)
+        self.annotations = Annotations(folder)
+        self.pictures = Pictures(self.places.pictures)
+        self.review = Review(self.annotations, self.places)
+        self.training = Training(self.places)
+        self._reader = threading.Thread()
+        self._damaged: set[str] = set()
+
+    def routes(self) -> list[Route | Mount]:
+        """Return all addresses."""
+        one = "/api/images/{name}"
+        return [
+            Route("/", self.page),
+            Route("/api/dataset", self.dataset),
+            Route("/api/images", self.images),
+            Route(one, self.image),
+            Route(one + "/marks", self.put_marks, methods=["PUT"]),
+            Route(one + "/mask", self.mask),
+            Route(one + "/mask", self.put_mask, methods=["PUT"]),
+            Route(one + "/thumbnail", self.thumbnail),
+            Route(one + "/picture", self.picture),
+            Route(one + "/regions/{level:int}", self.regions),
+            Route(one + "/prediction", self.prediction),
+            Route(one + "/confidence", self.confidence),
+            Route("/api/scores", self.scores),
+            Route("/api/suggestions", self.suggestions),
+            Route("/api/training", self.training_state),
+            Route("/api/training", self.start_training, methods=["POST"]),
+            Route("/api/training", self.cancel_training, methods=["DELETE"]),
+            Route("/api/training/events", self.training_events),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+
+    async def page(self, _request: Request) -> Response:
+        """The page itself."""
+        return FileResponse(STATIC / "index.html")
+
+    async def dataset(self, _request: Request) -> Response:
+        """Classes, splits, and what can be chosen."""
+        return await answer(self._dataset)
+
+    def _dataset(self) -> dict[str, Any]:
+        dataset = self.annotations.dataset()
+        return {
+            "name": self.places.folder.resolve().name,
+            "classes": [
+                {"name": c.name, "color": color_text(c.color), "kind": c.kind, "rare": c.rare}
+                for c in dataset.classes
+            ],
+            "splits": list(dataset.splits),
+            "features": FEATURES,
+            "region_levels": len(REGION_COUNTS),
+            "model": self.review.model(),
+            "model_trouble": self.review.trouble(),
+        }
+
+    async def images(self, _request: Request) -> Response:
+        """All images, with what each has."""
+        return packed_json(await run_in_threadpool(self._images))
+
+    def _images(self) -> dict[str, Any]:
+        dataset = self.annotations.dataset()
+        confidence = self.review.confidence(dataset.names)
+        unread = []
+        rows = []
+        for sample in dataset:
+            marks, in_mask = Marks.of(sample), self.annotations.known_labels(sample)
+            if in_mask is None and sample.name not in self._damaged:
+                unread.append(sample.name)
+            row: dict[str, Any] = {"name": sample.name, "labels": sorted(marks.labels() | (in_mask or set()))}
+            row["stamp"] = (stamp(sample.path) or (0,))[0]
+            row["tags"], row["boxes"] = len(marks.tags), len(marks.boxes)
+            row["seeds"], row["mask"] = len(marks.seeds), "mask" in sample.kinds
+            if sample.name in confidence:
+                row["confidence"] = confidence[sample.name]
+            rows.append(row)
+        # Labels in masks are for the filter only: they are read while the page is shown already.
+        if unread and not self._reader.is_alive():
+            self._reader = threading.Thread(target=self._read_masks, args=(unread,), daemon=True)
+            self._reader.start()
+        return {"images": rows, "unread": len(unread)}
+
+    def _read_masks(self, names: list[str]) -> None:
+        for name in names:
+            try:
+                self.annotations.mask_state(name)
+            except (DatasetError, UnknownImageError):
+                self._damaged.add(name)  # who opens the image is told
+
+    async def image(self, request: Request) -> Response:
+        """Size, marks and versions of an image."""
+        return await answer(self._image, request.path_params["name"])
+
+    def _image(self, name: str) -> dict[str, Any]:
+        sample = self.annotations.sample(name)
+        height, width = sample.size()
+        return {
+            "name": name,
+            "width": width,
+            "height": height,
+            "stamp": (stamp(sample.path) or (0,))[0],
+            "marks": self.annotations.marks(name),
+            "mask_version": self.annotations.mask_state(name).version,
+        }
+
+    async def put_marks(self, request: Request) -> Response:
+        """Write tags, boxes and seeds; a stale version is answered with the current ones."""
+        name, data = request.path_params["name"], await read_json_body(request)
+        version = request.headers.get("if-match", "")
+        try:
+            return await answer(self.annotations.write_marks, name, data, version)
+        except StaleWriteError:
+            return await answer(self.annotations.marks, name, status=409)
+
+    async def mask(self, request: Request) -> Response:
+        """Values of a mask, a byte for each pixel; nothing if there is none."""
+        mask, version = await run_in_threadpool(self.annotations.mask, request.path_params["name"])
+        return packed_pixels(np.zeros(0, np.uint8) if mask is None else mask, {"etag": version})
+
+    async def put_mask(self, request: Request) -> Response:
+        """Write a mask: a byte for each pixel, packed by zlib."""
+        name = request.path_params["name"]
+        body, version = await read_body(request, MAX_MASK), request.headers.get("if-match", "")
+        try:
+            return await answer(self._put_mask, name, body, version)
+        except StaleWriteError:
+            mask, current = await run_in_threadpool(self.annotations.mask, name)
+            pixels = np.zeros(0, np.uint8) if mask is None else mask
+            return packed_pixels(pixels, {"etag": current}, status=409)
+
+    def _put_mask(self, name: str, body: bytes, version: str) -> dict[str, Any]:
+        mask = unpacked(body, self.annotations.sample(name).size())
+        return {"version": self.annotations.write_mask(name, mask, version)}
+
+    async def thumbnail(self, request: Request) -> Response:
+        """A small JPEG."""
+        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
+        return Response(await run_in_threadpool(self.pictures.thumbnail, path), 200, LASTING, "image/jpeg")
+
+    async def picture(self, request: Request) -> Response:
+        """A JPEG of the size of a screen."""
+        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
+        return Response(await run_in_threadpool(self.pictures.screen, path), 200, LASTING, "image/jpeg")
+
+    async def regions(self, request: Request) -> Response:
+        """Regions to paint: 16 bits for each pixel of a smaller image."""
+        level = request.path_params["level"]
+        if level >= len(REGION_COUNTS):
+            raise HTTPException(404, f"levels are 0..{len(REGION_COUNTS) - 1}")
+        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
+        content, (height, width) = await run_in_threadpool(self.pictures.regions, path, level)
+        return packed(content, {"x-height": str(height), "x-width": str(width), **LASTING})
+
+    async def prediction(self, request: Request) -> Response:
+        """Predicted values of all pixels."""
+        mask, _ = await run_in_threadpool(self.review.prediction, request.path_params["name"])
+        return packed_pixels(mask)
+
+    async def confidence(self, request: Request) -> Response:
+        """Confidence in the prediction of all pixels, 0..255."""
+        _, scores = await run_in_threadpool(self.review.prediction, request.path_params["name"])
+        return packed_pixels(scores)
+
+    async def scores(self, _request: Request) -> Response:
+        """Scores on images with masks."""
+        return await answer(self.review.scores)
+
+    async def suggestions(self, _request: Request) -> Response:
+        """What to label next."""
+        return await answer(self.review.suggestions)
+
+    async def training_state(self, _request: Request) -> Response:
+        """How the last training stands, and what there is to learn from."""
+        counts = await run_in_threadpool(lambda: annotated(self.annotations.dataset()))
+        return JSONResponse({**self.training.state(), "annotated": counts})
+
+    async def start_training(self, request: Request) -> Response:
+        """Start training."""
+        options = Options.from_json(await read_json_body(request))
+        if not annotated(await run_in_threadpool(self.annotations.dataset))["any"]:
+            raise ValueError("nothing is annotated yet: give some images tags, boxes, points or masks first")
+        await self.training.start(options)
+        return JSONResponse(self.training.state(), 202)
+
+    async def cancel_training(self, _request: Request) -> Response:
+        """End training, or forget one that was interrupted."""
+        if self.training.running:
+            await self.training.cancel()
+        else:
+            await self.training.dismiss()
+        return JSONResponse(self.training.state())
+
+    async def training_events(self, request: Request) -> Response:
+        """Server-sent events of the training, from the first one that the page does not have."""
+        last = request.headers.get("last-event-id", "")
+
+        async def stream() -> AsyncIterator[str]:
+            yield ": here they come\n\n"
+            async for name, event in self.training.events(last):
+                yield f"id: {name}\ndata: {json.dumps(event)}\n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+def make_app(folder: Path, token: str, port: int) -> Starlette:
+    """Return the application for a dataset folder; raises ``DatasetError`` if it cannot be used."""
+    studio = Studio(folder)
+    studio.annotations.dataset()
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await studio.training.close()
+
+    return Starlette(
+        routes=studio.routes(),
+        middleware=[Middleware(Guard, token=token, port=port)],
+        exception_handlers={
+            UnknownImageError: failure(404),
+            LookupError: failure(404),
+            DatasetError: failure(422),
+            ValueError: failure(400),
+            BusyError: failure(409),
+            HTTPException: http_failure,
+        },
+        lifespan=lifespan,
+    )
+
+
+def annotated(dataset: DatasetFolder) -> dict[str, int]:
+    """Return how many images there are to learn from, of each kind."""
+    part = dataset.split("train") if "train" in dataset.splits else dataset
+    kinds = [sample.kinds for sample in part]
+    counts = {kind: sum(kind in one for one in kinds) for kind in ("mask", "boxes", "seeds", "tags")}
+    return {"any": sum(bool(one) for one in kinds), "images": len(part), **counts}

@@ -1,0 +1,82 @@
+"""Pictures for the page: thumbnails, photographs at the size of a screen, and regions to paint."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from multiutility.datasets.files import replacing
+from multiutility.datasets.images import IMAGE_FORMATS, TURNS, opened, orientation, rgb
+from multiutility.studio.annotations import stamp
+from multiutility.vision.photo import FilePhoto, Shrunk
+from multiutility.vision.superpixels import RegionMerging
+
+THUMBNAIL, SCREEN = 256, 1600
+# Longer side at which photographs are cut into regions: finer ones could not be seen, nor hit.
+REGION_SIDE = 800
+# About how many regions there are at each step between coarse and fine.
+REGION_COUNTS = (40, 100, 250, 600, 1500)
+
+
+class Pictures:
+    """Makes pictures when they are asked for, and keeps them in a folder that may be deleted at any time."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        # No more at once than there are cores: others would only wait, and use memory.
+        self._turns = threading.BoundedSemaphore(os.cpu_count() or 1)
+
+    def thumbnail(self, path: Path) -> bytes:
+        """JPEG of an image with sides of at most 256 pixels."""
+        return self._kept(path, "thumbnail", lambda: jpeg(path, THUMBNAIL, 82))
+
+    def screen(self, path: Path) -> bytes:
+        """JPEG of an image with sides of at most 1600 pixels."""
+        return self._kept(path, "screen", lambda: jpeg(path, SCREEN, 92))
+
+    def regions(self, path: Path, level: int) -> tuple[bytes, tuple[int, int]]:
+        """Regions to paint, as numbers of 16 bits [H, W] (little-endian), and H and W."""
+        height, width = Shrunk(FilePhoto(path.name, path), REGION_SIDE).size()
+        content = self._kept(path, f"regions-{level}", lambda: regions_of(path, level).tobytes())
+        return content, (height, width)
+
+    def _kept(self, path: Path, kind: str, make: Callable[[], bytes]) -> bytes:
+        key = hashlib.sha256(repr((str(path.resolve()), stamp(path), kind)).encode()).hexdigest()[:32]
+        file = self._cache / kind / key
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            with self._turns:
+                content = make()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as target:
+            target.write(content)
+        return content
+
+
+def jpeg(path: Path, side: int, quality: int) -> bytes:
+    """Return an image with sides of at most so many pixels, as JPEG."""
+    with opened(path, IMAGE_FORMATS) as image:
+        turn = TURNS.get(orientation(image))
+        # JPEG decoders give a half, a quarter or an eighth of the size in a fraction of the time.
+        image.draft(None, (2 * side, 2 * side))
+        image.load()
+        small = Image.fromarray(rgb(image if turn is None else image.transpose(turn)))
+        small.thumbnail((side, side), Image.Resampling.LANCZOS)
+        file = io.BytesIO()
+        small.save(file, "JPEG", quality=quality)
+        return file.getvalue()
+
+
+def regions_of(path: Path, level: int) -> NDArray[np.uint16]:
+    """Cut an image into regions, coarse at level 0."""
+    image = Shrunk(FilePhoto(path.name, path), REGION_SIDE).image()
+    return RegionMerging(REGION_COUNTS[level], min_size=20)(image).astype("<u2")

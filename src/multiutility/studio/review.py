@@ -1,0 +1,173 @@
+"""Predictions beside annotations: scores, confusions, and what to label next."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.arrays import FloatArray
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.metrics import accuracy, confusion
+from multiutility.studio.annotations import Annotations
+from multiutility.studio.marks import Marks
+from multiutility.studio.places import Places, read_json
+from multiutility.studio.predictions import Model, Predictions
+from multiutility.vision.evaluation import Evaluation, joint_names
+from multiutility.vision.report import known_values
+from multiutility.vision.suggestions import Belief, Known, Patch, Suggestion, suggestions
+
+# Seconds that an answer may take; the page asks again for the rest.
+PATIENCE = 1.0
+SHOWN = 60
+
+
+class Review:
+    """What can be said about the current model."""
+
+    def __init__(self, annotations: Annotations, places: Places) -> None:
+        self._annotations = annotations
+        self._places = places
+        self._predictions = Predictions(places)
+        self._confusions: dict[tuple[str, str, str], FloatArray] = {}
+
+    def model(self) -> dict[str, Any] | None:
+        """Return what the current model was made of, if there is one."""
+        model = self._predictions.model()
+        if model is None:
+            return None
+        facts = read_json(self._places.facts, {})
+        told = {key: facts.get(key) for key in ("n_images", "seconds", "features")}
+        return {"key": model.key, "classes": list(model.predictor.classes.names), **told}
+
+    def trouble(self) -> str | None:
+        """Return why the model cannot be used, if there is one that cannot."""
+        return self._predictions.trouble
+
+    def prediction(self, name: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the mask, with values of the dataset's classes, and the scores in 0..255, both [H, W]."""
+        sample, model = self._annotations.sample(name), self._current()
+        mask, scores = self._predictions.read(model, sample)
+        return known_values(self._annotations.dataset().classes, model.predictor.classes)[mask], scores
+
+    def scores(self) -> dict[str, Any]:
+        """Compare with all masks, apart for images that the model has learned from and that it has not.
+
+        ``waiting`` images with masks are not in yet: they are not predicted, or there was no time.
+        """
+        model, dataset, end = self._current(), self._annotations.dataset(), time.monotonic() + PATIENCE
+        learned = set(read_json(self._places.facts, {}).get("learned", ()))
+        parts: dict[str, dict[str, FloatArray]] = {"new": {}, "learned": {}}
+        waiting = 0
+        for sample in dataset:
+            if "mask" in sample.kinds:
+                matrix = self._confusion(model, dataset, sample, compute=time.monotonic() < end)
+                if matrix is None:
+                    waiting += 1
+                elif matrix.any():
+                    parts["learned" if sample.name in learned else "new"][sample.name] = matrix
+        names = joint_names(dataset.classes, model.predictor.classes, str(dataset.path))
+        found = {part: scored(dataset.classes, names, one) for part, one in parts.items() if one}
+        return {"waiting": waiting, **found}
+
+    def suggestions(self) -> dict[str, Any]:
+        """Return what to label next: by the model's doubts, or without a model, images with nothing yet."""
+        dataset, model = self._annotations.dataset(), self._predictions.model()
+        if model is None:
+            bare = [sample.name for sample in dataset if not sample.kinds]
+            step = max(1, len(bare) // SHOWN)
+            return {
+                "model": False,
+                "waiting": 0,
+                "suggestions": [start_with(n) for n in bare[::step][:SHOWN]],
+            }
+        translate = label_table(dataset.classes, model.predictor.classes)
+        beliefs = self._predictions.beliefs(model, dataset.names)
+        here = {name: translated(beliefs[name], translate) for name in dataset.names if name in beliefs}
+        known = {sample.name: known_of(sample) for sample in dataset}
+        best = suggestions(here, known, dataset.classes.kinds)
+        shown = [told(one, dataset.classes) for one in best[:SHOWN]]
+        return {"model": True, "waiting": len(dataset) - len(here), "suggestions": shown}
+
+    def confidence(self, names: tuple[str, ...]) -> dict[str, float]:
+        """Return the mean confidence in images that have been predicted, 0..1."""
+        model = self._predictions.model()
+        if model is None:
+            return {}
+        beliefs = self._predictions.beliefs(model, names)
+        return {name: round(1 - sum(p.area * p.doubt for p in b.patches), 4) for name, b in beliefs.items()}
+
+    def _current(self) -> Model:
+        model = self._predictions.model()
+        if model is None:
+            raise LookupError("there is no model yet: train one")
+        return model
+
+    def _confusion(
+        self, model: Model, dataset: DatasetFolder, sample: Sample, compute: bool
+    ) -> FloatArray | None:
+        """Return the confusion of an image, or None if it is not predicted, or may not be computed now."""
+        if not self._predictions.is_there(model, sample):
+            return None
+        key = (sample.name, model.key, self._annotations.mask_state(sample.name).version)
+        if key not in self._confusions and compute:
+            truth, predicted = sample.mask(), self._predictions.read(model, sample)[0]
+            assert truth is not None  # only samples with masks are compared
+            names = joint_names(dataset.classes, model.predictor.classes, str(dataset.path))
+            places = np.array([0, *(names.index(name) for name in model.predictor.classes.names)])
+            self._confusions[key] = confusion(
+                truth.ravel().astype(np.int64) - 1, places[predicted].ravel(), len(names)
+            )
+        return self._confusions.get(key)
+
+
+def scored(classes: Classes, names: tuple[str, ...], matrices: dict[str, FloatArray]) -> dict[str, Any]:
+    """Return scores and the confusion matrix of some images, as JSON."""
+    accuracies = {name: accuracy(matrix) for name, matrix in matrices.items()}
+    total = np.sum(list(matrices.values()), axis=0)
+    evaluation = Evaluation(classes, names, total, accuracies)
+    return {**evaluation.to_dict(), "names": names, "matrix": total.tolist(), "images": accuracies}
+
+
+def known_of(sample: Sample) -> Known:
+    """Return what is annotated of an image, for suggestions."""
+    marks = Marks.of(sample)
+    return Known(
+        frozenset(marks.tags),
+        frozenset(box.label for box in marks.boxes),
+        frozenset(seed.label for seed in marks.seeds),
+        "mask" in sample.kinds,
+    )
+
+
+def label_table(of_dataset: Classes, of_model: Classes) -> dict[int, int]:
+    """Return the dataset's labels for those of the model that it has."""
+    both = [name for name in of_model.names if name in of_dataset.names]
+    return {of_model.label(name): of_dataset.label(name) for name in both}
+
+
+def translated(belief: Belief, table: dict[int, int]) -> Belief:
+    """Return a belief in the dataset's labels, without patches of labels that it does not have."""
+    known = (p for p in belief.patches if p.label in table and p.rival in table)
+    return Belief(tuple(Patch(table[p.label], table[p.rival], p.area, p.doubt) for p in known))
+
+
+def told(one: Suggestion, classes: Classes) -> dict[str, Any]:
+    """Return a suggestion as JSON."""
+    return {
+        "name": one.name,
+        "action": one.action,
+        "label": None if one.label is None else classes[one.label].name,
+        "gain": one.gain,
+        "seconds": one.seconds,
+        "rate": one.rate,
+        "confused": [classes[label].name for label in one.confused],
+    }
+
+
+def start_with(name: str) -> dict[str, Any]:
+    """Return the suggestion for an image that no model has seen."""
+    return {"name": name, "action": "tags", "label": None, "gain": None, "seconds": None, "confused": []}

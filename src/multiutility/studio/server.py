@@ -1,0 +1,83 @@
+"""The studio's server: on this machine only."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.studio.app import make_app
+from multiutility.studio.lock import only_studio
+from multiutility.studio.places import Places
+from multiutility.studio.security import address, new_token
+
+HOST = "127.0.0.1"
+# A page that is still open goes on saving when the studio is started again at the same place.
+PORT = 8765
+
+
+def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], None]) -> None:
+    """Serve the studio of a dataset folder until it is interrupted; ``tell`` is told the address."""
+    DatasetFolder(folder)  # what is wrong with it is told before anything is opened
+    with only_studio(Places(folder).own), listening(port) as listener:
+        number, token = listener.getsockname()[1], new_token()
+        place = address(number, token)
+        app = make_app(folder, token, number)
+        server = Server(app, place, browser)
+        tell(f"The studio of {folder} is at {place}")
+        tell("Everything is saved as you go. Ctrl-C ends it.")
+        try:
+            server.run(sockets=[listener])
+        except KeyboardInterrupt:
+            tell("The studio is closed.")
+
+
+class Server(uvicorn.Server):
+    """A server that opens the browser as soon as it answers."""
+
+    def __init__(self, app: Callable[..., Any], place: str, browser: bool) -> None:
+        config = uvicorn.Config(
+            app,
+            host=HOST,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+            server_header=False,
+        )
+        super().__init__(config)
+        self._place = place
+        self._browser = browser
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self._browser:
+            webbrowser.open(self._place)
+
+
+def listening(port: int | None) -> socket.socket:
+    """Return a socket at the port; without one, at the usual port, or any free one if that is taken."""
+    if port is not None:
+        return bound(port)
+    try:
+        return bound(PORT)
+    except OSError:  # another studio, of another folder
+        return bound(0)
+
+
+def bound(port: int) -> socket.socket:
+    """Return a socket at a port of this machine, or any free one for 0."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"port {port} cannot be used: {error.strerror}; choose another by --port") from error
+    return listener

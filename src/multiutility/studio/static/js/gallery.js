@@ -1,0 +1,173 @@
+// All images as thumbnails. Only those in sight are elements of the page, however many there are.
+
+import { imagePath } from "./api.js";
+import { h, plural, swatch, typing } from "./dom.js";
+import { changes, shownImages, state } from "./state.js";
+
+const CELL = { width: 196, height: 178 };
+const BADGES = [
+  ["mask", "mask", (image) => image.mask],
+  ["boxes", "boxes", (image) => image.boxes],
+  ["seeds", "points", (image) => image.seeds],
+  ["tags", "tags", (image) => image.tags],
+];
+
+export function showGallery(view) {
+  const gallery = new Gallery(view);
+  return () => gallery.close();
+}
+
+class Gallery {
+  constructor(view) {
+    const { classes } = state.dataset;
+    const { filter } = state;
+    const option = (value, text) => h(
+      "option",
+      { value, selected: String(value) === filter.kind || String(value) === filter.label },
+      text,
+    );
+    this.count = h("span", { role: "status", class: "muted" });
+    this.search = h("input", { type: "search", placeholder: "Search names", "aria-label": "Search names", value: filter.text,
+      oninput: () => this.apply("text", this.search.value) });
+    const kind = h("select", { "aria-label": "Show images with", onchange: () => this.apply("kind", kind.value) },
+      option("", "All images"), option("none", "Nothing yet"), option("tags", "With tags"), option("boxes", "With boxes"),
+      option("seeds", "With points"), option("mask", "With a mask"));
+    const label = h("select", { "aria-label": "Show images with the label", onchange: () => this.apply("label", label.value) },
+      option("", "Any label"), classes.map((one) => option(one.label, one.name)));
+    this.sheet = h("div", { class: "sheet" });
+    this.scroller = h("div", { class: "scroller", role: "listbox", "aria-label": "Images", tabindex: "0" }, this.sheet);
+    view.replaceChildren(
+      h("section", { class: "gallery" },
+        h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count),
+        this.scroller));
+    this.cells = new Map();
+    this.scroller.addEventListener("scroll", () => this.draw());
+    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    this.scroller.addEventListener("click", (event) => {
+      const cell = event.target.closest(".cell");
+      if (cell) this.open(Number(cell.dataset.place));
+    });
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.scroller);
+    this.listener = () => this.update();
+    changes.addEventListener("images", this.listener);
+    this.slash = (event) => {
+      if (event.key === "/" && !typing(event)) {
+        event.preventDefault();
+        this.search.focus();
+      }
+    };
+    document.addEventListener("keydown", this.slash);
+    this.update();
+    this.reveal(state.position);
+    this.scroller.focus({ preventScroll: true });
+  }
+
+  close() {
+    this.observer.disconnect();
+    changes.removeEventListener("images", this.listener);
+    document.removeEventListener("keydown", this.slash);
+  }
+
+  apply(name, value) {
+    state.filter[name] = value;
+    state.position = 0;
+    this.scroller.scrollTop = 0;
+    this.update();
+  }
+
+  update() {
+    this.images = shownImages();
+    state.position = Math.max(0, Math.min(state.position, this.images.length - 1));
+    const all = state.images.length;
+    this.count.textContent = this.images.length === all ? plural(all, "image") : `${this.images.length} of ${plural(all, "image")}`;
+    for (const cell of this.cells.values()) cell.remove();
+    this.cells.clear();
+    this.draw();
+  }
+
+  get columns() {
+    return Math.max(1, Math.floor((this.scroller.clientWidth - 8) / CELL.width));
+  }
+
+  draw() {
+    const { columns } = this;
+    const rows = Math.ceil(this.images.length / columns);
+    this.sheet.style.height = `${rows * CELL.height + 8}px`;
+    const { scrollTop, clientHeight, clientWidth } = this.scroller;
+    const first = Math.max(0, Math.floor(scrollTop / CELL.height) - 2) * columns;
+    const last = Math.min(this.images.length, (Math.ceil((scrollTop + clientHeight) / CELL.height) + 2) * columns);
+    for (const [place, cell] of this.cells) {
+      if (place < first || place >= last) {
+        cell.remove();
+        this.cells.delete(place);
+      }
+    }
+    const indent = (clientWidth - columns * CELL.width) / 2;
+    for (let place = first; place < last; place++) {
+      if (!this.cells.has(place)) {
+        const cell = this.make(place);
+        this.cells.set(place, cell);
+        this.sheet.append(cell);
+      }
+      const { style } = this.cells.get(place);
+      style.transform = `translate(${indent + (place % columns) * CELL.width}px, ${Math.floor(place / columns) * CELL.height + 6}px)`;
+    }
+    this.mark();
+    this.sheet.classList.toggle("empty", !this.images.length);
+  }
+
+  make(place) {
+    const image = this.images[place];
+    const has = BADGES.filter(([, , there]) => there(image));
+    const words = has.map(([, text, there]) => (there(image) > 1 ? `${there(image)} ${text}` : text));
+    const labels = image.labels.map((label) => state.dataset.classes[label].name);
+    const told = words.length ? `${words.join(", ")}${labels.length ? `: ${labels.join(", ")}` : ""}` : "nothing yet";
+    return h("div", { class: "cell", role: "option", id: `cell-${place}`, "data-place": place, "data-name": image.name,
+      "aria-label": `${image.name}, ${told}`, title: `${image.name}\n${told}`,
+      "aria-setsize": this.images.length, "aria-posinset": place + 1, "aria-selected": "false" },
+      h(
+        "img",
+        { src: `${imagePath(image.name, "/thumbnail")}?v=${image.stamp}`, alt: "", decoding: "async", draggable: "false" },
+      ),
+      h("div", { class: "dots" }, image.labels.slice(0, 8).map((label) => swatch(state.dataset.classes[label].color))),
+      h("div", { class: "caption" },
+        h("span", { class: "name" }, image.name),
+        h("span", { class: "badges" }, has.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text)))));
+  }
+
+  mark() {
+    for (const [place, cell] of this.cells) {
+      const here = place === state.position;
+      cell.setAttribute("aria-selected", here);
+      cell.classList.toggle("here", here);
+    }
+    this.scroller.setAttribute("aria-activedescendant", `cell-${state.position}`);
+  }
+
+  key(event) {
+    const { columns } = this;
+    const page = Math.max(1, Math.floor(this.scroller.clientHeight / CELL.height)) * columns;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -page, PageDown: page,
+      Home: -Infinity, End: Infinity };
+    if (event.key in steps) this.reveal(state.position + steps[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.open(state.position);
+    else return;
+    event.preventDefault();
+  }
+
+  reveal(place) {
+    state.position = Math.max(0, Math.min(place, this.images.length - 1));
+    const top = Math.floor(state.position / this.columns) * CELL.height;
+    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
+    const bottom = top + CELL.height + 12 - this.scroller.clientHeight;
+    if (bottom > this.scroller.scrollTop) this.scroller.scrollTop = bottom;
+    this.draw();
+  }
+
+  open(place) {
+    if (!this.images[place]) return;
+    state.position = place;
+    location.hash = `#/annotate/${encodeURIComponent(this.images[place].name)}`;
+  }
+}

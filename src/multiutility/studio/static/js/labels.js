@@ -1,0 +1,43 @@
+// The list of labels beside a picture: which one is drawn with, and which are tags of the picture.
+
+import { h, swatch } from "./dom.js";
+import { state } from "./state.js";
+
+// Without T, B, P, M, E, F, which are tools.
+export const KEYS = "1234567890qwryuioasdghjklzxcvn";
+
+export class Labels {
+  constructor(choose, toggle) {
+    this.choose = choose;
+    this.toggle = toggle;
+    this.rows = state.dataset.classes.map((one, n) => this.row(one, KEYS[n] ?? ""));
+    this.element = h("div", { class: "labels" }, this.rows.map((row) => row.element));
+  }
+
+  row(one, key) {
+    const box = h("input", { type: "checkbox", "aria-label": `${one.name} is in the picture`, title: "In the picture (tag)",
+      onchange: () => this.toggle(one.name) });
+    const button = h("button", { type: "button", class: "label", "aria-pressed": "false", onclick: () => this.choose(one.name),
+      "aria-keyshortcuts": key || null },
+      h("kbd", {}, key.toUpperCase()), swatch(one.color), h("span", { class: "name" }, one.name), h("span", { class: "count muted" }));
+    return { name: one.name, box, button, count: button.querySelector(".count"), element: h("div", { class: "label-row" }, button, box) };
+  }
+
+  update(marks, chosen, tagging) {
+    for (const { name, box, button, count, element } of this.rows) {
+      const tagged = marks.tags.includes(name);
+      const drawn = [...marks.boxes, ...marks.seeds].filter((mark) => mark.label === name).length;
+      box.checked = tagged || drawn > 0;
+      box.disabled = drawn > 0 && !tagged;
+      count.textContent = drawn ? `× ${drawn}` : "";
+      button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
+      element.classList.toggle("chosen", !tagging && name === chosen);
+      element.classList.toggle("tagged", box.checked);
+    }
+  }
+}
+
+export function labelOfKey(key) {
+  const place = KEYS.indexOf(key.toLowerCase());
+  return key.length === 1 && place >= 0 ? state.dataset.classes[place]?.name ?? null : null;
+}

@@ -1,0 +1,109 @@
+// Begins, shows the view that the address names, and tells whether everything is saved.
+
+import { getJson } from "./api.js";
+import { showAnnotate } from "./annotate.js";
+import { h, toast, typing } from "./dom.js";
+import { saveState, saving } from "./document.js";
+import { showGallery } from "./gallery.js";
+import { showNext } from "./next.js";
+import { showReview } from "./review.js";
+import { loadDataset, loadImages, state } from "./state.js";
+import { showTrain } from "./train.js";
+
+const VIEWS = { gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext };
+const view = document.getElementById("view");
+let leave = null;
+let turn = 0;
+
+async function route() {
+  const [, name = "gallery", ...rest] = location.hash.split("/");
+  const show = VIEWS[name] ? name : "gallery";
+  const mine = ++turn;
+  leave?.();
+  leave = null;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === show) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  view.dataset.view = show;
+  document.title = `${link(show)} – ${state.dataset.name}`;
+  try {
+    const close = await VIEWS[show](view, ...rest.map(decodeURIComponent));
+    if (mine === turn) leave = close;
+    else close?.();
+  } catch (error) {
+    view.replaceChildren(
+      h("section", { class: "page" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)),
+    );
+  }
+}
+
+function link(name) {
+  return document.querySelector(`nav a[data-view=${name}]`).textContent;
+}
+
+function showSaving() {
+  const { count, trouble } = saveState();
+  const place = document.getElementById("save-state");
+  const banner = document.getElementById("banner");
+  place.textContent = trouble ? "Not saved!" : count ? "Saving…" : "All saved";
+  place.className = trouble ? "bad" : count ? "busy" : "good";
+  banner.hidden = !trouble;
+  if (trouble) banner.textContent = explain(trouble);
+}
+
+function explain(trouble) {
+  if (trouble.status === 0) {
+    return "The studio does not answer: your last changes are not saved yet. Leave this page open and start the " +
+      "studio again in the terminal; then they will be.";
+  }
+  if (trouble.status === 403) {
+    return "The studio was started again. Open the new address from the terminal in this browser, and leave this " +
+      "page open: your last changes will be saved then.";
+  }
+  return `Your last changes are not saved yet: ${trouble.message}. They will be as soon as this is mended.`;
+}
+
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+function nextTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const now = document.documentElement.dataset.theme ?? (dark ? "dark" : "light");
+  const theme = now === "dark" ? "light" : "dark";
+  localStorage.setItem("theme", theme);
+  setTheme(theme);
+}
+
+async function begin() {
+  setTheme(localStorage.getItem("theme"));
+  document.getElementById("theme").onclick = nextTheme;
+  const help = document.getElementById("help-dialog");
+  document.getElementById("help").onclick = () => help.showModal();
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "?" && !typing(event)) help.showModal();
+  });
+  saving.addEventListener("change", showSaving);
+  saving.addEventListener("elsewhere", () => loadImages().catch((error) => toast(error.message, "bad")));
+  addEventListener("beforeunload", (event) => { if (saveState().count) event.preventDefault(); });
+  try {
+    await loadDataset();
+    await loadImages();
+  } catch (error) {
+    view.replaceChildren(
+      h("section", { class: "page" }, h("h1", {}, "The dataset cannot be shown"), h("p", {}, error.message)),
+    );
+    return;
+  }
+  document.getElementById("dataset-name").textContent = state.dataset.name;
+  const training = await getJson("/api/training");
+  if (training.status === "interrupted" && !location.hash.startsWith("#/train")) {
+    toast("A training was interrupted: see Train.");
+  }
+  addEventListener("hashchange", route);
+  await route();
+}
+
+begin();

@@ -1,0 +1,53 @@
+// Three-way merges: what I changed since the base, applied to what others made of it meanwhile.
+
+const KEYS = {
+  tags: (tag) => tag,
+  boxes: (b) => JSON.stringify([b.label, b.left, b.top, b.right, b.bottom]),
+  seeds: (s) => JSON.stringify([s.label, s.x, s.y]),
+};
+
+function counted(items, key) {
+  const counts = new Map();
+  for (const item of items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
+  return counts;
+}
+
+// What is in `items`, but for as many of each as are in `without`.
+function difference(items, without, key) {
+  const counts = counted(without, key);
+  return items.filter((item) => {
+    const left = counts.get(key(item)) ?? 0;
+    if (left) counts.set(key(item), left - 1);
+    return !left;
+  });
+}
+
+export function sameMarks(a, b) {
+  return Object.keys(KEYS).every((kind) =>
+    a[kind].length === b[kind].length && a[kind].every((item, n) => KEYS[kind](item) === KEYS[kind](b[kind][n])));
+}
+
+export function mergeMarks(base, mine, theirs) {
+  if (sameMarks(base, theirs)) return mine;
+  const merged = {};
+  for (const [kind, key] of Object.entries(KEYS)) {
+    const removed = difference(base[kind], mine[kind], key);
+    const added = difference(mine[kind], base[kind], key);
+    const kept = difference(theirs[kind], removed, key);
+    const here = new Set(kept.map(key));
+    merged[kind] = [...kept, ...added.filter((item) => !here.has(key(item)))];
+  }
+  return merged;
+}
+
+// Merged pixels, and how many of them both sides changed to something different.
+export function mergeMasks(base, mine, theirs) {
+  const merged = new Uint8Array(mine.length);
+  let conflicts = 0;
+  for (let n = 0; n < mine.length; n++) {
+    const changed = mine[n] !== base[n];
+    merged[n] = changed ? mine[n] : theirs[n];
+    if (changed && theirs[n] !== base[n] && theirs[n] !== mine[n]) conflicts++;
+  }
+  return { merged, conflicts };
+}

@@ -1,0 +1,80 @@
+// What to label next.
+
+import { getJson, imagePath } from "./api.js";
+import { duration, h, percent, plural, toast } from "./dom.js";
+import { state } from "./state.js";
+
+const WORDS = {
+  tags: () => "Tag what is in it",
+  boxes: (label) => `Draw a box around each ${label}`,
+  seeds: (label) => `Click on each ${label}`,
+  mask: () => "Paint its mask",
+};
+
+export async function showNext(view) {
+  const page = h("section", { class: "page next" });
+  view.replaceChildren(page);
+  let timer = null;
+  let closed = false;
+  const load = async () => {
+    try {
+      const found = await getJson("/api/suggestions");
+      if (closed) return;
+      page.replaceChildren(...content(found));
+      if (found.waiting && (await getJson("/api/training")).status === "running" && !closed) timer = setTimeout(load, 4000);
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  };
+  await load();
+  return () => {
+    closed = true;
+    clearTimeout(timer);
+  };
+}
+
+function content({ model, waiting, suggestions }) {
+  const intro = model
+    ? "Where your next minutes are worth most, by what the model is unsure of. The list follows what you annotate; train again after ten or twenty."
+    : "There is no model yet that could say where it needs help. Begin with tags of these pictures, which takes seconds each, then train.";
+  if (!suggestions.length) return [
+    h("h1", {}, "What next?"),
+    h("p", { class: "intro" }, "Nothing is left to suggest: train again, or add pictures."),
+  ];
+  const best = Math.max(...suggestions.map((one) => one.rate ?? 0));
+  return [
+    h("h1", {}, "What next?"),
+    h("p", { class: "intro" }, intro),
+    waiting ? h("p", { class: "muted" }, `${plural(waiting, "picture")} the model has not looked at yet.`) : null,
+    h("ol", { class: "suggestions" }, suggestions.map((one) => row(one, best))),
+  ].filter(Boolean);
+}
+
+function row(one, best) {
+  const image = state.images[state.byName.get(one.name)];
+  const address = ["#/annotate", one.name, one.action, one.label].filter(Boolean).map(
+    (part, n) => (n ? encodeURIComponent(part) : part),
+  ).join("/");
+  const [label, rival] = one.confused;
+  const reason = label ? `It is unsure between ${label} and ${rival}.` : "";
+  const gain = h(
+    "span",
+    { class: "gain", title: one.rate ? `Expected to mend ${percent(one.gain, 1)} of this picture` : "" },
+  );
+  if (best) gain.style.width = `${Math.max(3, Math.round((100 * one.rate) / best))}%`;
+  return h("li", {}, h("a", { href: address },
+    h("img", { src: `${imagePath(one.name, "/thumbnail")}?v=${image?.stamp}`, alt: "", loading: "lazy" }),
+    h(
+      "span",
+      { class: "what" },
+      h("b", {}, WORDS[one.action](one.label)),
+      h("span", { class: "muted" }, one.name),
+      h("span", { class: "small" }, reason),
+    ),
+    one.seconds ? h(
+      "span",
+      { class: "worth" },
+      h("span", { class: "small muted" }, `about ${duration(one.seconds)}, mends ${percent(one.gain, 1)}`),
+      h("span", { class: "track" }, gain),
+    ) : null));
+}

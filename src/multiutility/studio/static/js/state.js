@@ -1,0 +1,73 @@
+// What all views share: the dataset, its images, and which of them are shown.
+
+import { getJson } from "./api.js";
+
+export const state = {
+  dataset: null,
+  images: [],
+  byName: new Map(),
+  filter: { text: "", kind: "", label: "" },
+  position: 0, // of the gallery's focus
+  last: null, // image that was open last
+};
+
+export const changes = new EventTarget();
+
+export async function loadDataset() {
+  state.dataset = await getJson("/api/dataset");
+  state.dataset.classes.forEach((one, label) => { one.label = label; });
+  return state.dataset;
+}
+
+let reading = null;
+
+export async function loadImages() {
+  const found = await getJson("/api/images");
+  state.images = found.images;
+  state.byName = new Map(found.images.map((image, n) => [image.name, n]));
+  changes.dispatchEvent(new Event("images"));
+  clearTimeout(reading);
+  // Labels in masks are still being read, for the filter.
+  if (found.unread) reading = setTimeout(loadImages, 2000);
+}
+
+// Takes over what an open image has now, without asking the server for all.
+export function updateImage(document) {
+  const image = state.images[state.byName.get(document.name)];
+  if (!image) return;
+  const { tags, boxes, seeds } = document.marks;
+  const label = (name) => state.dataset.classes.findIndex((one) => one.name === name);
+  const labels = new Set([...tags, ...boxes.map((b) => b.label), ...seeds.map((s) => s.label)].map(label));
+  const inMask = new Uint8Array(256);
+  for (const value of document.mask) inMask[value] = 1;
+  inMask.forEach((there, value) => { if (there && value) labels.add(value - 1); });
+  Object.assign(image, {
+    tags: tags.length, boxes: boxes.length, seeds: seeds.length,
+    mask: inMask.subarray(1).some(Boolean), labels: [...labels],
+  });
+}
+
+const KINDS = {
+  mask: (image) => image.mask,
+  boxes: (image) => image.boxes > 0,
+  seeds: (image) => image.seeds > 0,
+  tags: (image) => image.tags > 0,
+  none: (image) => !image.mask && !image.boxes && !image.seeds && !image.tags,
+};
+
+export function shownImages() {
+  const { text, kind, label } = state.filter;
+  const words = text.trim().toLowerCase();
+  return state.images.filter((image) =>
+    (!words || image.name.toLowerCase().includes(words)) &&
+    (!kind || KINDS[kind](image)) &&
+    (label === "" || image.labels.includes(Number(label))));
+}
+
+// The image before or after another one among those that are shown; if it is not, among all.
+export function neighbor(name, step) {
+  const shown = shownImages();
+  const list = shown.some((image) => image.name === name) ? shown : state.images;
+  const place = list.findIndex((image) => image.name === name);
+  return list[Math.min(list.length - 1, Math.max(0, place + step))]?.name ?? name;
+}

@@ -1,0 +1,387 @@
+// What a pointer does in the picture: draws and changes boxes, sets points, paints regions.
+// Each tool has down, move, up (with a place in the image), hover, draw and, if it has a choice, remove.
+
+import { contrast } from "./viewport.js";
+import { state } from "./state.js";
+
+const GRIP = 7; // on the screen
+const TOUCH = 14;
+
+export function colorOf(name) {
+  return state.dataset.classes.find((one) => one.name === name)?.color ?? "#888888";
+}
+
+let strokes = 0;
+
+export class TagTool {
+  constructor() {
+    this.cursor = "grab";
+    this.pans = true;
+  }
+
+  down() {}
+  move() {}
+  up() {}
+}
+
+export class BoxTool {
+  constructor(page) {
+    this.page = page;
+    this.cursor = "crosshair";
+    this.chosen = null;
+    this.action = null;
+  }
+
+  get boxes() {
+    return this.page.document.marks.boxes;
+  }
+
+  set(boxes) {
+    this.page.document.setMarks({ ...this.page.document.marks, boxes }, this.stroke);
+  }
+
+  // What is at a place: a corner or side of the chosen box, its inside, or a side of any other.
+  find({ x, y }, unit) {
+    const reach = (this.page.touch ? TOUCH : GRIP) * unit;
+    const chosen = this.boxes[this.chosen];
+    if (chosen) {
+      const sides = grips(chosen).find((grip) => Math.hypot(grip.x - x, grip.y - y) <= reach * 1.3);
+      if (sides) return { box: this.chosen, ...sides };
+      if (inside(chosen, x, y, reach)) return { box: this.chosen, ...sideAt(chosen, x, y, reach) };
+    }
+    const near = this.boxes.findIndex((box) => inside(box, x, y, reach) && !inside(box, x, y, -reach));
+    return near < 0 ? null : { box: near, ...sideAt(this.boxes[near], x, y, reach) };
+  }
+
+  down(place, unit) {
+    this.stroke = ++strokes;
+    this.begin = place;
+    this.moved = false;
+    const found = this.find(place, unit);
+    if (found) {
+      this.chosen = found.box;
+      this.action = { ...found, old: this.boxes[found.box], current: this.boxes[found.box] };
+    } else {
+      this.action = { draws: true };
+    }
+    this.page.redraw();
+  }
+
+  move(place, unit) {
+    if (!this.action) return;
+    this.moved ||= Math.hypot(place.x - this.begin.x, place.y - this.begin.y) > 4 * unit;
+    if (!this.moved) return;
+    const { document, label } = this.page;
+    if (this.action.draws) {
+      const box = fitted({ label, left: this.begin.x, top: this.begin.y, right: place.x, bottom: place.y }, document);
+      if (box) this.replace(box);
+    } else {
+      const { across, down, old } = this.action;
+      const changed = shifted(old, across, down, place.x - this.begin.x, place.y - this.begin.y, document);
+      if (changed) this.replace(changed);
+    }
+  }
+
+  // By identity: while it is drawn, boxes of another window may come in before it.
+  replace(box) {
+    const place = this.boxes.indexOf(this.action.current);
+    this.set(place < 0 ? [...this.boxes, box] : this.boxes.with(place, box));
+    this.action.current = box;
+    this.chosen = this.boxes.indexOf(box);
+  }
+
+  up(place) {
+    if (this.action && !this.moved && this.action.draws) {
+      const around = this.boxes.map((box, n) => ({ box, n })).filter(({ box }) => inside(box, place.x, place.y, 0));
+      around.sort((a, b) => area(a.box) - area(b.box));
+      this.chosen = around[0]?.n ?? null;
+    }
+    this.action = null;
+    this.page.redraw();
+  }
+
+  hover(place, unit) {
+    const found = this.find(place, unit);
+    if (!found) return "crosshair";
+    if (!found.across && !found.down) return "move";
+    if (!found.across) return "ns-resize";
+    if (!found.down) return "ew-resize";
+    return found.across === found.down ? "nwse-resize" : "nesw-resize";
+  }
+
+  relabel(label) {
+    const box = this.boxes[this.chosen];
+    this.stroke = ++strokes;
+    if (box && box.label !== label) this.set(this.boxes.with(this.chosen, { ...box, label }));
+  }
+
+  remove() {
+    if (!this.boxes[this.chosen]) return;
+    this.stroke = ++strokes;
+    this.set(this.boxes.toSpliced(this.chosen, 1));
+    this.chosen = null;
+  }
+
+  // Arrow keys: move the chosen box, or its lower right corner.
+  nudge(dx, dy, corner) {
+    const box = this.boxes[this.chosen];
+    if (!box) return;
+    this.stroke = `nudge${this.chosen}`;
+    const changed = shifted(box, corner ? 1 : 0, corner ? 1 : 0, dx, dy, this.page.document);
+    if (changed) this.set(this.boxes.with(this.chosen, changed));
+  }
+}
+
+export class SeedTool {
+  constructor(page) {
+    this.page = page;
+    this.cursor = "crosshair";
+    this.chosen = null;
+    this.dragging = null;
+  }
+
+  get seeds() {
+    return this.page.document.marks.seeds;
+  }
+
+  set(seeds) {
+    this.page.document.setMarks({ ...this.page.document.marks, seeds }, this.stroke);
+  }
+
+  find({ x, y }, unit) {
+    const reach = (this.page.touch ? TOUCH : 10) * unit;
+    return this.seeds.findIndex((seed) => Math.hypot(seed.x + 0.5 - x, seed.y + 0.5 - y) <= reach);
+  }
+
+  down(place, unit) {
+    this.stroke = ++strokes;
+    const near = this.find(place, unit);
+    if (near >= 0) {
+      this.chosen = near;
+    } else {
+      const pixel = this.pixel(place);
+      if (!pixel) return;
+      this.set([...this.seeds, { label: this.page.label, ...pixel }]);
+      this.chosen = this.seeds.length - 1;
+    }
+    this.dragging = place;
+    this.page.redraw();
+  }
+
+  move(place, unit) {
+    if (!this.dragging || !this.seeds[this.chosen]) return;
+    if (Math.hypot(place.x - this.dragging.x, place.y - this.dragging.y) < 3 * unit) return;
+    const pixel = this.pixel(place);
+    if (pixel) this.set(this.seeds.with(this.chosen, { ...this.seeds[this.chosen], ...pixel }));
+  }
+
+  up() {
+    this.dragging = null;
+  }
+
+  pixel({ x, y }) {
+    const { width, height } = this.page.document;
+    const pixel = { x: Math.floor(x), y: Math.floor(y) };
+    return pixel.x >= 0 && pixel.y >= 0 && pixel.x < width && pixel.y < height ? pixel : null;
+  }
+
+  hover(place, unit) {
+    return this.find(place, unit) >= 0 ? "move" : "crosshair";
+  }
+
+  relabel(label) {
+    const seed = this.seeds[this.chosen];
+    this.stroke = ++strokes;
+    if (seed && seed.label !== label) this.set(this.seeds.with(this.chosen, { ...seed, label }));
+  }
+
+  remove() {
+    if (!this.seeds[this.chosen]) return;
+    this.stroke = ++strokes;
+    this.set(this.seeds.toSpliced(this.chosen, 1));
+    this.chosen = null;
+  }
+}
+
+export class PaintTool {
+  constructor(page) {
+    this.page = page;
+    this.cursor = "cell";
+    this.erasing = false;
+    this.stroke = null;
+    this.hovered = null;
+  }
+
+  get value() {
+    return this.erasing ? 0 : 1 + state.dataset.classes.findIndex((one) => one.name === this.page.label);
+  }
+
+  down(place) {
+    const { document, regions } = this.page;
+    if (!regions) return;
+    this.stroke = { before: document.mask.slice(), rectangle: null, last: place, done: new Set() };
+    this.paintAt(place);
+  }
+
+  move(place) {
+    if (!this.stroke) return;
+    // All regions on the way, even if the pointer is fast.
+    const { last } = this.stroke;
+    const steps = Math.ceil(
+      Math.hypot(place.x - last.x, place.y - last.y) / Math.max(1, this.page.document.width / 800),
+    );
+    for (let n = 1; n <= steps; n++) {
+      this.paintAt({ x: last.x + ((place.x - last.x) * n) / steps, y: last.y + ((place.y - last.y) * n) / steps });
+    }
+    this.stroke.last = place;
+  }
+
+  paintAt({ x, y }) {
+    const { document, regions } = this.page;
+    if (x < 0 || y < 0 || x >= document.width || y >= document.height) return;
+    const region = regions.at(Math.floor(x), Math.floor(y), document);
+    if (this.stroke.done.has(region)) return;
+    this.stroke.done.add(region);
+    const painted = regions.paint(document, new Set([region]), this.value);
+    if (!painted) return;
+    this.stroke.rectangle = union(this.stroke.rectangle, painted.rectangle);
+    this.page.updateMask(painted.rectangle);
+  }
+
+  up() {
+    const { stroke } = this;
+    this.stroke = null;
+    if (!stroke?.rectangle) return;
+    const { x, y, w, h } = stroke.rectangle;
+    const before = new Uint8Array(w * h);
+    for (let row = 0; row < h; row++) {
+      const start = (y + row) * this.page.document.width + x;
+      before.set(stroke.before.subarray(start, start + w), row * w);
+    }
+    this.page.document.setPixels(stroke.rectangle, before);
+  }
+
+  hover({ x, y }) {
+    const { document, regions } = this.page;
+    const outside = x < 0 || y < 0 || x >= document.width || y >= document.height;
+    const region = outside || !regions ? null : regions.at(Math.floor(x), Math.floor(y), document);
+    if (region !== this.hovered) {
+      this.hovered = region;
+      this.page.updateHover(region);
+    }
+    return "cell";
+  }
+}
+
+function union(a, b) {
+  if (!a) return b;
+  const x = Math.min(a.x, b.x);
+  const y = Math.min(a.y, b.y);
+  return { x, y, w: Math.max(a.x + a.w, b.x + b.w) - x, h: Math.max(a.y + a.h, b.y + b.h) - y };
+}
+
+// Corners and middles of sides, with what they move: -1 left or top, 1 right or bottom.
+function grips({ left, top, right, bottom }) {
+  const found = [];
+  for (const across of [-1, 0, 1]) {
+    for (const down of [-1, 0, 1]) {
+      if (!across && !down) continue;
+      found.push(
+        { across, down, x: [left, (left + right) / 2, right][across + 1], y: [top, (top + bottom) / 2, bottom][down + 1] },
+      );
+    }
+  }
+  return found;
+}
+
+// The side that is within reach, as in grips; none in the middle.
+function sideAt({ left, top, right, bottom }, x, y, reach) {
+  const side = (low, high, value) => (Math.abs(value - high) <= reach ? 1 : Math.abs(value - low) <= reach ? -1 : 0);
+  return { across: side(left, right, x), down: side(top, bottom, y) };
+}
+
+function inside({ left, top, right, bottom }, x, y, margin) {
+  return x >= left - margin && x <= right + margin && y >= top - margin && y <= bottom + margin;
+}
+
+function area({ left, top, right, bottom }) {
+  return (right - left) * (bottom - top);
+}
+
+// The box in whole pixels, cut at the border; null if nothing is left.
+function fitted(box, { width, height }) {
+  const clamp = (value, most) => Math.min(most, Math.max(0, Math.round(value)));
+  const left = clamp(Math.min(box.left, box.right), width);
+  const right = clamp(Math.max(box.left, box.right), width);
+  const top = clamp(Math.min(box.top, box.bottom), height);
+  const bottom = clamp(Math.max(box.top, box.bottom), height);
+  return right > left && bottom > top ? { label: box.label, left, top, right, bottom } : null;
+}
+
+function shifted(box, across, down, dx, dy, size) {
+  const { label, left, top, right, bottom } = box;
+  if (!across && !down) {
+    const x = Math.min(size.width - right, Math.max(-left, Math.round(dx)));
+    const y = Math.min(size.height - bottom, Math.max(-top, Math.round(dy)));
+    return { label, left: left + x, top: top + y, right: right + x, bottom: bottom + y };
+  }
+  return fitted({
+    label,
+    left: across < 0 ? left + dx : left,
+    right: across > 0 ? right + dx : right,
+    top: down < 0 ? top + dy : top,
+    bottom: down > 0 ? bottom + dy : bottom,
+  }, size);
+}
+
+export function drawBoxes(context, unit, boxes, chosen, active) {
+  boxes.forEach((box, n) => {
+    const color = colorOf(box.label);
+    const { left, top, right, bottom } = box;
+    for (const [style, width] of [[contrast(color), 4], [color, 2]]) {
+      context.strokeStyle = style;
+      context.lineWidth = width * unit;
+      context.strokeRect(left, top, right - left, bottom - top);
+    }
+    drawName(context, unit, box.label, left, top);
+    if (n === chosen && active) {
+      context.fillStyle = "rgb(255 255 255 / 12%)";
+      context.fillRect(left, top, right - left, bottom - top);
+      for (const { x, y } of grips(box)) {
+        context.fillStyle = "#fff";
+        context.strokeStyle = "#111";
+        context.lineWidth = unit;
+        context.beginPath();
+        context.rect(x - 4 * unit, y - 4 * unit, 8 * unit, 8 * unit);
+        context.fill();
+        context.stroke();
+      }
+    }
+  });
+}
+
+export function drawSeeds(context, unit, seeds, chosen, active) {
+  seeds.forEach((seed, n) => {
+    const color = colorOf(seed.label);
+    const here = n === chosen && active;
+    const rings = [["#111", here ? 11 : 8], ["#fff", here ? 9.5 : 7], [color, here ? 7.5 : 5.5]];
+    for (const [style, radius] of rings) {
+      context.fillStyle = style;
+      context.beginPath();
+      context.arc(seed.x + 0.5, seed.y + 0.5, radius * unit, 0, 2 * Math.PI);
+      context.fill();
+    }
+    if (here) drawName(context, unit, seed.label, seed.x + 12 * unit, seed.y - 4 * unit);
+  });
+}
+
+function drawName(context, unit, name, x, y) {
+  const color = colorOf(name);
+  context.font = `600 ${12 * unit}px system-ui, sans-serif`;
+  const width = context.measureText(name).width + 8 * unit;
+  const top = y - 17 * unit < 0 ? y : y - 17 * unit;
+  context.fillStyle = color;
+  context.fillRect(x - unit, top, width, 17 * unit);
+  context.fillStyle = contrast(color);
+  context.fillText(name, x + 3 * unit, top + 12.5 * unit);
+}

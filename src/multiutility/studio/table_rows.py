@@ -1,0 +1,179 @@
+"""Rows of one image in a table, replaced; all else in the file stays as its owner wrote it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import (
+    BOX_COLUMNS,
+    BOXES,
+    SEED_COLUMNS,
+    SEEDS,
+    TAG_COLUMNS,
+    TAGS,
+    ImageNames,
+    Labels,
+    parse_box,
+    parse_seed,
+    parse_tag,
+)
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.files import replacing
+from multiutility.datasets.pixels import PixelBox, PixelSeed
+from multiutility.datasets.placement import Problem
+from multiutility.datasets.tables import header_problems, read_text
+from multiutility.datasets.writing import number_text
+
+T = TypeVar("T")
+Row: TypeAlias = list[str]
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Table(Generic[T]):
+    """A table of annotations: its file, its columns, and how annotations and fields become each other."""
+
+    file: str
+    columns: tuple[str, ...]
+    parse: Callable[[int, Sequence[str], list[Problem]], T]
+    label: Callable[[T], int]
+    values: Callable[[T], tuple[str, ...]]
+
+    def write(
+        self, folder: Path, name: str, entries: Sequence[T], images: Sequence[str], classes: Classes
+    ) -> None:
+        """Make these the entries of an image; the file is replaced at once, and only if something changes.
+
+        Rows that stay keep their place, and the fields of columns that are not ours.
+        """
+        path = folder / self.file
+        if not path.exists() and not entries:
+            return
+        sheet = Sheet.read(path, self.columns)
+        rows = self.changed(sheet, name, list(entries), ImageNames(images), classes)
+        if rows != sheet.rows:
+            sheet.write(path, rows)
+
+    def changed(
+        self, sheet: Sheet, name: str, entries: list[T], names: ImageNames, classes: Classes
+    ) -> list[Row]:
+        """Return the rows with those of an image replaced by its new entries."""
+        own = [n for n, row in enumerate(sheet.rows) if names.find(sheet.fields(row)[0], []) == name]
+        labels = Labels(classes)
+        spare: list[int] = []
+        for n in own:
+            _, label, *values = sheet.fields(sheet.rows[n])
+            entry = self.parse(labels.find(label, []), values, [])
+            if entry in entries:
+                entries.remove(entry)
+            else:
+                spare.append(n)
+        rows = list(sheet.rows)
+        for entry in entries:
+            fields = (name, classes[self.label(entry)].name, *self.values(entry))
+            # What was changed goes where it was; what is new, below the others of the image.
+            if spare:
+                n = spare.pop(0)
+                fields = (sheet.fields(rows[n])[0], *fields[1:])
+                rows[n] = sheet.row(fields, rows[n])
+            else:
+                place = own[-1] + 1 if own else len(rows)
+                rows.insert(place, sheet.row(fields, [""] * len(sheet.header)))
+                own = [*own, place]
+        gone = set(spare)
+        return [row for n, row in enumerate(rows) if n not in gone]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The fields of a CSV file, all of them, and where those are that we read."""
+
+    header: Row
+    rows: list[Row]
+    places: list[int]
+    ending: str
+    marked: bool
+
+    @classmethod
+    def read(cls, path: Path, columns: Sequence[str]) -> Sheet:
+        """Read a file; a table without rows if there is none."""
+        if not path.exists():
+            return cls(list(columns), [], list(range(len(columns))), "\n", marked=False)
+        text = read_text(path)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header = next(reader, [])
+        known = [name.strip().lower() for name in header]
+        problems = header_problems(path, known, columns, ())
+        if problems:
+            raise problems[0]
+        try:
+            rows = list(reader)
+        except csv.Error as error:
+            raise DatasetError(
+                path, reader.line_num, f"bad CSV: {error}", "check quotes from here on"
+            ) from None
+        with path.open("rb") as file:
+            marked = file.read(3) == BOM
+        ending = "\r\n" if "\r\n" in text else "\n"
+        return cls(header, rows, [known.index(name) for name in columns], ending, marked)
+
+    def fields(self, row: Row) -> tuple[str, ...]:
+        """Return the fields of our columns; empty ones of a row that is too short, as blank rows are."""
+        return tuple(row[place].strip() if place < len(row) else "" for place in self.places)
+
+    def row(self, fields: Sequence[str], old: Row) -> Row:
+        """Return a row with our fields replaced."""
+        new = list(old)
+        for place, text in zip(self.places, fields, strict=True):
+            new[place] = text
+        return new
+
+    def write(self, path: Path, rows: Sequence[Row]) -> None:
+        """Write the file with other rows, at once."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator=self.ending)
+        writer.writerow(self.header)
+        writer.writerows(rows)
+        with replacing(path) as file:
+            file.write((BOM if self.marked else b"") + text.getvalue().encode("utf-8"))
+
+
+def no_values(_label: int) -> tuple[str, ...]:
+    """A tag has nothing but its label."""
+    return ()
+
+
+def box_values(box: PixelBox) -> tuple[str, ...]:
+    """Sides of a box, as text."""
+    return tuple(map(number_text, (box.left, box.top, box.right, box.bottom)))
+
+
+def seed_values(seed: PixelSeed) -> tuple[str, ...]:
+    """Place of a seed, as text."""
+    return str(seed.x), str(seed.y)
+
+
+def itself(label: int) -> int:
+    """A tag is its label."""
+    return label
+
+
+def box_label(box: PixelBox) -> int:
+    """Label of a box."""
+    return box.label
+
+
+def seed_label(seed: PixelSeed) -> int:
+    """Label of a seed."""
+    return seed.label
+
+
+TAG_TABLE: Table[int] = Table(TAGS, TAG_COLUMNS, parse_tag, itself, no_values)
+BOX_TABLE: Table[PixelBox] = Table(BOXES, BOX_COLUMNS, parse_box, box_label, box_values)
+SEED_TABLE: Table[PixelSeed] = Table(SEEDS, SEED_COLUMNS, parse_seed, seed_label, seed_values)

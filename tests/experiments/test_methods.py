@@ -1,0 +1,83 @@
+"""Methods that are compared: self-training, models without neighbors, and plain regressions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from multiutility.experiments.methods import SelfTrained, SelfTrainedWeakly, learn
+from multiutility.experiments.naive import logistic_weights
+from multiutility.experiments.parameters import BY_KIND, learning_parameters
+from multiutility.learning.estimators import SelfTraining
+from multiutility.vision import Segmenter
+from multiutility.vision.learning import Units
+from multiutility.vision.training_set import TrainingSet, annotated_photos
+from toy import toy_preset, write_mixed, write_toy
+
+FAST: dict[str, Any] = {"C": 1.0, "tol": 0.3, "max_iter": 1, "random_state": 0}
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
+    folder = tmp_path_factory.mktemp("methods")
+    dataset = write_mixed(folder / "mixed", write_toy(folder / "toy", n_train=8, n_validation=1))
+    return Segmenter(toy_preset()).prepare(annotated_photos(dataset), dataset.classes)
+
+
+@pytest.mark.parametrize(("kind", "loss"), [(SelfTrained, "strong"), (SelfTrainedWeakly, "weak")])
+def test_self_training_is_that_of_the_learner(
+    mixed: TrainingSet, kind: type[Segmenter], loss: Literal["strong", "weak"]
+) -> None:
+    found = kind(toy_preset(), alpha=0.3, **FAST).fit_prepared(mixed).predictor_
+    units = Units.of(mixed.problems())
+    problems = [units.balanced(problem) for problem in mixed.problems()]
+    learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)
+    learner.fit(problems, mixed.annotations(beta=1.0))
+    n_edges = problems[0].edge_features.shape[1]
+    assert found.weights == pytest.approx(units.weights(learner.weights_, n_edges), abs=1e-9)
+
+
+def test_local_models_have_no_pairwise_weights(mixed: TrainingSet) -> None:
+    weights = learn("local", mixed, FAST).weights
+    n_edges = mixed.prepared[0].problem.edge_features.shape[1]
+    assert not weights[-n_edges:].any()
+    assert weights[:-n_edges].any()
+
+
+@pytest.mark.parametrize("method", ["ridge", "logistic"])
+def test_naive_methods_learn_the_toy(mixed: TrainingSet, method: str) -> None:
+    model = learn(method, mixed, {"penalty": 0.001})
+    labels = model.labelings(mixed.prepared[:2])
+    for n, given in enumerate(labels):
+        mask = mixed.small_annotation(n).mask
+        assert mask is not None
+        known = mask > 0
+        assert ((given + 1)[mixed.prepared[n].regions] == mask)[known].mean() > 0.6
+
+
+def test_logistic_regression_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 5)).astype(np.float32)
+    labels = np.argmax(x[:, :3] + rng.normal(size=(60, 3)), axis=1)
+    sizes = rng.integers(1, 9, size=60).astype(np.float64)
+    counts = np.eye(3)[labels] * sizes[:, np.newaxis]
+    squares = float(sizes @ (x.astype(np.float64) ** 2).sum(axis=1) / sizes.sum())
+    # scikit-learn minimizes |W|^2 / 2 + C sum_i s_i loss_i.
+    model = LogisticRegression(
+        C=1 / (0.02 * squares * sizes.sum()), fit_intercept=False, tol=1e-8, max_iter=1000
+    )
+    model.fit(x, labels, sample_weight=sizes)
+    found = logistic_weights([x[:20], x[20:]], [counts[:20], counts[20:]], penalty=0.02)
+    assert found == pytest.approx(model.coef_, abs=1e-3)
+
+
+def test_parameters_of_kinds_come_before_those_of_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_KIND, ("deep", "tags"), {"C": 7.0})
+    assert learning_parameters("deep", "tags", {})["C"] == 7.0
+    assert learning_parameters("deep", "tags", {"C": 8.0})["C"] == 8.0
+    assert learning_parameters("deep", "tags+boxes", {})["C"] != 7.0

@@ -1,0 +1,236 @@
+"""Annotations in files: what is written is read, nothing else changes, and nobody's work is lost."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.contents import (
+    BOX_COLUMNS,
+    SEED_COLUMNS,
+    TAG_COLUMNS,
+    ImageNames,
+    Labels,
+    parse_box,
+    parse_seed,
+    parse_tag,
+    read_entries,
+)
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.images import read_mask
+from multiutility.datasets.pixels import PixelBox, PixelSeed
+from multiutility.datasets.validate import validate
+from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
+from multiutility.studio.lock import only_studio
+from multiutility.studio.table_rows import BOX_TABLE, SEED_TABLE, TAG_TABLE
+from studio_cases import COW, NAMES, SIZE, horizon, marks
+
+EXCEL = "\ufeffImage,Label,left,top,right,bottom,observer\r\n"
+
+
+def version(annotations: Annotations, name: str) -> str:
+    return str(annotations.marks(name)["version"])
+
+
+def test_what_is_written_is_what_the_package_reads(folder: Path) -> None:
+    annotations = Annotations(folder)
+    wanted = marks(["sky", "grass"], [COW, {**COW, "right": 63.5}], [{"label": "cow", "x": 3, "y": 47}])
+    written = annotations.write_marks("drei ü", wanted, version(annotations, "drei ü"))
+    assert {key: written[key] for key in wanted} == wanted
+    sample = DatasetFolder(folder)["drei ü"]
+    assert sample.tags == (1, 0)
+    assert sample.annotation().boxes == (PixelBox(2, 4, 5, 20, 30), PixelBox(2, 4, 5, 63.5, 30))
+    assert sample.annotation().seeds == (PixelSeed(2, 3, 47),)
+    assert validate(folder) == []
+    assert annotations.marks("one") == Annotations(folder).marks("one")
+    assert annotations.marks("one")["boxes"] == [COW]
+
+
+def test_stale_writes_change_nothing(folder: Path) -> None:
+    annotations = Annotations(folder)
+    old = version(annotations, "one")
+    annotations.write_marks("one", marks(["sky"]), old)
+    before = (folder / "tags.csv").read_bytes()
+    with pytest.raises(StaleWriteError):
+        annotations.write_marks("one", marks(["cow"]), old)
+    assert (folder / "tags.csv").read_bytes() == before
+    with pytest.raises(StaleWriteError):
+        annotations.write_mask("two", horizon(), "none")
+    assert np.array_equal(read_mask(folder / "masks" / "two.png"), horizon())
+
+
+def test_no_write_is_lost_among_threads(folder: Path) -> None:
+    annotations = Annotations(folder)
+
+    def add(x: int) -> None:
+        while True:
+            now = annotations.marks("one")
+            wanted = marks(now["tags"], now["boxes"], [*now["seeds"], {"label": "cow", "x": x, "y": 0}])
+            try:
+                annotations.write_marks("one", wanted, now["version"])
+                return
+            except StaleWriteError:
+                continue
+
+    threads = [threading.Thread(target=add, args=(x,)) for x in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seed.x for _, seed in DatasetFolder(folder)["one"].seed_rows) == list(range(8))
+
+
+def test_what_others_write_is_seen_and_kept(folder: Path) -> None:
+    annotations = Annotations(folder)
+    old = version(annotations, "one")
+    with (folder / "tags.csv").open("a", encoding="utf-8") as file:
+        file.write("one,sky\ntwo,grass\n")
+    assert annotations.marks("one")["tags"] == ["grass", "sky"]
+    with pytest.raises(StaleWriteError):
+        annotations.write_marks("one", marks(), old)
+    annotations.write_marks("drei ü", marks(["cow"]), version(annotations, "drei ü"))
+    assert DatasetFolder(folder)["two"].tags == (0,)
+
+
+def test_a_table_that_somebody_broke_is_left_alone(folder: Path) -> None:
+    annotations = Annotations(folder)
+    old = version(annotations, "one")
+    broken = (folder / "tags.csv").read_text() + "one,gras\n"
+    (folder / "tags.csv").write_text(broken)
+    with pytest.raises(DatasetError, match="row 3: unknown label 'gras'"):
+        annotations.write_marks("one", marks(["sky"]), old)
+    assert (folder / "tags.csv").read_text() == broken
+    (folder / "tags.csv").write_text(broken.replace("gras\n", "grass\n"))
+    assert annotations.marks("one")["tags"] == ["grass"]
+
+
+def test_foreign_columns_marks_and_line_ends_stay(folder: Path) -> None:
+    rows = ["two,sky,0,0,9,9,Ann", "one.png,cow,4,5,20,30,Ben", "one,grass,1,2,3,4,Cem"]
+    (folder / "boxes.csv").write_text(EXCEL + "".join(f"{row}\r\n" for row in rows), "utf-8", newline="")
+    annotations = Annotations(folder)
+    moved = [{**COW, "left": 6.0}, {"label": "grass", "left": 1, "top": 2, "right": 3, "bottom": 4}]
+    annotations.write_marks("one", marks(["grass"], [*moved, COW | {"top": 0}]), version(annotations, "one"))
+    lines = (folder / "boxes.csv").read_bytes().decode("utf-8").split("\r\n")
+    expected = [rows[0], "one.png,cow,6,5,20,30,Ben", rows[2], "one,cow,4,0,20,30,", ""]
+    assert lines == [EXCEL.strip("\r\n"), *expected]
+    annotations.write_marks("one", marks(["grass"], [moved[1]]), version(annotations, "one"))
+    assert (folder / "boxes.csv").read_bytes().decode("utf-8").split("\r\n")[1:] == [rows[0], rows[2], ""]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        marks(["gras"]),
+        marks([0]),
+        marks(boxes=[{**COW, "right": 4}]),
+        marks(boxes=[{**COW, "left": 99, "right": 100}]),
+        marks(boxes=[{**COW, "left": float("nan")}]),
+        marks(boxes=[{**COW, "left": True}]),
+        marks(boxes=[{"label": "cow"}]),
+        marks(seeds=[{"label": "cow", "x": 64, "y": 0}]),
+        marks(seeds=[{"label": "cow", "x": 0.5, "y": 0}]),
+        marks(["sky"] * 10_001),
+        {"tags": []},
+        {"tags": "sky", "boxes": [], "seeds": []},
+        [],
+        None,
+    ],
+)
+def test_nonsense_is_refused(folder: Path, wrong: object) -> None:
+    annotations = Annotations(folder)
+    before = {path: path.read_bytes() for path in folder.glob("*.csv")}
+    with pytest.raises(ValueError, match=r".+"):
+        annotations.write_marks("one", wrong, version(annotations, "one"))
+    assert {path: path.read_bytes() for path in folder.glob("*.csv")} == before
+
+
+def test_masks(folder: Path) -> None:
+    annotations = Annotations(folder)
+    assert annotations.mask("drei ü") == (None, "none")
+    mask = np.zeros(SIZE, np.uint8)
+    mask[3:5, 7:9] = 3
+    new = annotations.write_mask("drei ü", mask, "none")
+    found, now = annotations.mask("drei ü")
+    assert found is not None
+    assert now == new
+    assert np.array_equal(found, mask)
+    assert annotations.mask_state("drei ü").labels == {2}
+    assert np.array_equal(read_mask(folder / "masks" / "drei ü.png"), mask)
+    assert annotations.write_mask("drei ü", np.zeros(SIZE, np.uint8), new) == "none"
+    assert not (folder / "masks" / "drei ü.png").exists()
+    for wrong in (np.full(SIZE, 4, np.uint8), np.ones((48, 65), np.uint8)):
+        with pytest.raises(ValueError, match=r"classes|width"):
+            annotations.write_mask("drei ü", wrong, "none")
+
+
+def test_files_change_as_a_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = Annotations(folder)
+    old, before = version(annotations, "one"), (folder / "tags.csv").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            annotations.write_marks("one", marks(["sky"], [COW]), old)
+        with pytest.raises(OSError, match="No space"):
+            annotations.write_mask("one", horizon(), "none")
+    assert (folder / "tags.csv").read_bytes() == before
+    assert sorted(path.name for path in (folder / "masks").iterdir()) == ["two.png"]
+    assert annotations.write_marks("one", marks(["sky"], [COW]), old)["tags"] == ["sky"]
+
+
+@pytest.mark.parametrize("name", ["../one", "one.png", "", "masks/two", "One"])
+def test_unknown_images(folder: Path, name: str) -> None:
+    with pytest.raises(UnknownImageError):
+        Annotations(folder).marks(name)
+
+
+def test_one_studio_for_each_folder(folder: Path) -> None:
+    with only_studio(folder / "studio"), pytest.raises(ValueError, match="another studio is open"):  # noqa: SIM117
+        with only_studio(folder / "studio"):
+            pass
+    with only_studio(folder / "studio"):
+        pass
+
+
+SMALL = Classes.from_names(["a", "b, c", 'd"e'])
+LABELS = st.integers(0, 2)
+SEEDS = st.lists(st.builds(PixelSeed, LABELS, st.integers(0, 3), st.integers(0, 3)), max_size=5)
+SIDES = st.sampled_from([0.0, 0.1, 1.0, 2.5])
+BOXES = st.lists(st.builds(lambda k, x, y: PixelBox(k, x, y, x + 1, y + 2), LABELS, SIDES, SIDES), max_size=4)
+
+
+@settings(max_examples=60)
+@given(changes=st.lists(st.tuples(st.sampled_from(NAMES), st.sets(LABELS), BOXES, SEEDS), max_size=6))
+def test_tables_hold_what_was_written_last(
+    tmp_path_factory: pytest.TempPathFactory,
+    changes: list[tuple[str, set[int], list[PixelBox], list[PixelSeed]]],
+) -> None:
+    folder = tmp_path_factory.mktemp("tables")
+    expected: dict[str, tuple[set[int], list[PixelBox], list[PixelSeed]]] = {}
+    for name, tags, boxes, seeds in changes:
+        place = (folder, name)
+        TAG_TABLE.write(*place, sorted(tags), NAMES, SMALL)
+        BOX_TABLE.write(*place, boxes, NAMES, SMALL)
+        SEED_TABLE.write(*place, seeds, NAMES, SMALL)
+        expected[name] = tags, boxes, seeds
+    problems: list[DatasetError] = []
+    names, labels = ImageNames(NAMES), Labels(SMALL)
+    tags_read = read_entries(folder / "tags.csv", TAG_COLUMNS, parse_tag, names, labels, problems)
+    boxes_read = read_entries(folder / "boxes.csv", BOX_COLUMNS, parse_box, names, labels, problems)
+    seeds_read = read_entries(folder / "seeds.csv", SEED_COLUMNS, parse_seed, names, labels, problems)
+    assert problems == []
+    for name, (tags, boxes, seeds) in expected.items():
+        assert {tag for _, tag in tags_read.get(name, [])} == tags
+        assert sorted(map(repr, (box for _, box in boxes_read.get(name, [])))) == sorted(map(repr, boxes))
+        assert sorted(map(repr, (seed for _, seed in seeds_read.get(name, [])))) == sorted(map(repr, seeds))

@@ -1,0 +1,196 @@
+"""What the page is answered."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from multiutility.cli import app
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.images import read_mask
+from studio_cases import COW, NAMES, SIZE, TOKEN, horizon, marks, packed, running
+
+
+def test_dataset_and_images(client: httpx.Client) -> None:
+    found = client.get("/api/dataset").json()
+    assert [one["name"] for one in found["classes"]] == ["grass", "sky", "cow"]
+    assert (found["name"], found["model"], found["splits"]) == ("meadow", None, [])
+    while (listed := client.get("/api/images").json())["unread"]:
+        time.sleep(0.01)
+    rows = {row["name"]: row for row in listed["images"]}
+    assert set(rows) == set(NAMES)
+    kinds = ("tags", "boxes", "seeds", "mask", "labels")
+    assert [rows["one"][kind] for kind in kinds] == [1, 1, 0, False, [0, 2]]
+    assert [rows["two"][kind] for kind in kinds] == [0, 0, 0, True, [0, 1]]
+    assert [rows["drei ü"][kind] for kind in kinds] == [0, 0, 0, False, []]
+
+
+def test_marks_with_versions(client: httpx.Client, folder: Path) -> None:
+    first = client.get("/api/images/drei%20%C3%BC").json()
+    assert (first["width"], first["height"], first["mask_version"]) == (64, 48, "none")
+    headers = {"if-match": first["marks"]["version"]}
+    saved = client.put("/api/images/drei%20%C3%BC/marks", json=marks(["sky"]), headers=headers)
+    assert saved.status_code == 200
+    assert DatasetFolder(folder)["drei ü"].tags == (1,)
+    stale = client.put("/api/images/drei%20%C3%BC/marks", json=marks(["cow"]), headers=headers)
+    assert stale.status_code == 409
+    assert stale.json() == saved.json()
+    assert DatasetFolder(folder)["drei ü"].tags == (1,)
+    wrong = client.put("/api/images/one/marks", json=marks(["dog"]), headers={"if-match": "x"})
+    assert wrong.status_code == 409
+    assert client.put("/api/images/one/marks", content=b"{", headers=headers).status_code == 400
+
+
+def test_masks_with_versions(client: httpx.Client, folder: Path) -> None:
+    nothing = client.get("/api/images/one/mask")
+    assert (nothing.content, nothing.headers["etag"]) == (b"", "none")
+    old = client.get("/api/images/two/mask")
+    assert old.content == horizon().tobytes()
+    mine, theirs = np.full(SIZE, 3, np.uint8), np.full(SIZE, 2, np.uint8)
+    headers = {"if-match": old.headers["etag"]}
+    saved = client.put("/api/images/two/mask", content=packed(theirs), headers=headers)
+    assert saved.status_code == 200
+    stale = client.put("/api/images/two/mask", content=packed(mine), headers=headers)
+    assert (stale.status_code, stale.headers["etag"]) == (409, saved.json()["version"])
+    assert stale.content == theirs.tobytes()
+    assert np.array_equal(read_mask(folder / "masks" / "two.png"), theirs)
+    bad = client.put("/api/images/two/mask", content=b"rubbish", headers={"if-match": stale.headers["etag"]})
+    assert bad.status_code == 400
+
+
+def test_broken_tables_are_told(client: httpx.Client, folder: Path) -> None:
+    (folder / "tags.csv").write_text("image,label\none,gras\n")
+    answer = client.get("/api/images/one")
+    assert answer.status_code == 422
+    assert "did you mean 'grass'?" in answer.json()["error"]
+
+
+def test_pictures(client: httpx.Client) -> None:
+    for part in ("thumbnail", "picture"):
+        answer = client.get(f"/api/images/one/{part}")
+        assert answer.headers["content-type"] == "image/jpeg"
+        assert "immutable" in answer.headers["cache-control"]
+        assert Image.open(io.BytesIO(answer.content)).size == (64, 48)
+        assert client.get(f"/api/images/one/{part}").content == answer.content
+
+
+def test_large_pictures_shrink_and_turn(folder: Path) -> None:
+    image = Image.new("RGB", (2000, 1000), "red")
+    exif = image.getexif()
+    exif[0x0112] = 6  # taken with the camera held upright
+    image.save(folder / "images" / "big.jpg", exif=exif)
+    with running(folder) as origin:
+        headers = {"x-studio-token": TOKEN}
+        small = httpx.get(f"{origin}/api/images/big/thumbnail", headers=headers)
+        assert Image.open(io.BytesIO(small.content)).size == (128, 256)
+        large = httpx.get(f"{origin}/api/images/big/picture", headers=headers)
+        assert Image.open(io.BytesIO(large.content)).size == (800, 1600)
+        found = httpx.get(f"{origin}/api/images/big", headers=headers).json()
+        assert (found["width"], found["height"]) == (1000, 2000)
+
+
+def test_regions_are_finer_at_higher_levels(client: httpx.Client) -> None:
+    counts = []
+    for level in range(client.get("/api/dataset").json()["region_levels"]):
+        answer = client.get(f"/api/images/one/regions/{level}")
+        assert (answer.headers["x-width"], answer.headers["x-height"]) == ("64", "48")
+        regions = np.frombuffer(answer.content, "<u2")
+        assert len(regions) == 48 * 64
+        counts.append(len(np.unique(regions)))
+    assert counts == sorted(counts)
+    assert client.get("/api/images/one/regions/9").status_code == 404
+
+
+def test_without_a_model(client: httpx.Client) -> None:
+    assert client.get("/api/images/one/prediction").status_code == 404
+    assert client.get("/api/scores").json() == {"error": "there is no model yet: train one"}
+    found = client.get("/api/suggestions").json()
+    assert [one["name"] for one in found["suggestions"]] == ["drei ü"]
+    state = client.get("/api/training").json()
+    assert state["status"] == "none"
+    assert state["annotated"] == {"any": 2, "images": 3, "mask": 1, "boxes": 1, "seeds": 0, "tags": 1}
+
+
+def test_damaged_files_do_not_stop_the_rest(client: httpx.Client, folder: Path) -> None:
+    (folder / "studio").mkdir()
+    (folder / "studio" / "model.safetensors").write_bytes(b"half a model")
+    (folder / "masks" / "two.png").write_bytes(b"half a mask")
+    found = client.get("/api/dataset").json()
+    assert found["model"] is None
+    assert "not a model file" in found["model_trouble"]
+    while client.get("/api/images").json()["unread"]:
+        time.sleep(0.01)
+    answer = client.get("/api/images/two")
+    assert answer.status_code == 422
+    assert "two.png" in answer.json()["error"]
+    assert client.get("/api/images/one").status_code == 200
+
+
+def test_nothing_to_learn_from(client: httpx.Client, folder: Path) -> None:
+    for file in ("tags.csv", "boxes.csv", "masks/two.png"):
+        (folder / file).unlink()
+    answer = client.post("/api/training", json={})
+    assert answer.status_code == 400
+    assert "annotated" in answer.json()["error"]
+    assert client.post("/api/training", json={"features": "magic"}).status_code == 400
+
+
+def test_a_killed_studio_loses_nothing_that_it_said_was_saved(folder: Path) -> None:
+    command = [sys.executable, "-m", "multiutility.cli", "studio", str(folder), "--no-browser"]
+    environment = {**os.environ, "COLUMNS": "200"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        address = re.search(r"(http://127\.0\.0\.1:\d+)/\?token=(\S+)", process.stderr.readline())
+        assert address is not None
+        origin, token = address.groups()
+        headers = {"x-studio-token": token, "origin": origin}
+        with httpx.Client(base_url=origin, headers=headers) as client:
+            second = CliRunner().invoke(app, ["studio", str(folder), "--no-browser"])
+            assert second.exit_code == 2
+            assert "another studio is open" in second.output
+            version = client.get("/api/images/drei ü").json()["marks"]["version"]
+            seeds = []
+            for x in range(40):
+                seeds.append({"label": "cow", "x": x, "y": x})
+                content = marks(["sky"], [COW], seeds)
+                answer = client.put("/api/images/drei ü/marks", json=content, headers={"if-match": version})
+                assert answer.status_code == 200
+                version = answer.json()["version"]
+            mask = client.put("/api/images/one/mask", content=packed(horizon()), headers={"if-match": "none"})
+            assert mask.status_code == 200
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    sample = DatasetFolder(folder)["drei ü"]
+    assert sample.tags == (1,)
+    assert [seed.x for _, seed in sample.seed_rows] == list(range(40))
+    assert np.array_equal(read_mask(folder / "masks" / "one.png"), horizon())
+
+
+def test_port_that_is_taken(folder: Path, origin: str) -> None:
+    port = origin.rpartition(":")[2]
+    done = CliRunner().invoke(app, ["studio", str(folder), "--no-browser", "--port", port])
+    assert done.exit_code == 2
+    assert f"port {port} cannot be used" in done.output
+
+
+@pytest.mark.parametrize("what", ["missing", "empty"])
+def test_folders_without_a_dataset(tmp_path: Path, what: str) -> None:
+    folder = tmp_path / what
+    if what == "empty":
+        folder.mkdir()
+    done = CliRunner().invoke(app, ["studio", str(folder), "--no-browser"])
+    assert done.exit_code == 2
+    assert "classes.csv" in done.output
+    assert not list(tmp_path.glob("*/studio"))

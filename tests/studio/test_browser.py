@@ -1,0 +1,359 @@
+"""The page in a real browser: label, train, look, and find everything again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from multiutility.datasets.class_table import write_classes
+from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.images import read_mask
+from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.datasets.scenes import CLASSES, make_scenes
+from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.studio.places import Places, write_json
+from multiutility.vision.weaken import weak_annotation
+from studio_cases import TOKEN, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
+
+FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
+FLAGS += ["--disable-sync"]
+# Milliseconds; machines that do much else at the same time are slow at times.
+PATIENCE, TRAINING = 60_000, 240_000
+HEIGHT, WIDTH = 96, 128
+BARE = "train-0003"
+
+
+@dataclass
+class Studio:
+    """The studio of a dataset in the browser; what goes wrong in its pages is noted."""
+
+    folder: Path
+    origin: str
+    browser: Browser
+    troubles: list[str] = field(default_factory=list)
+
+    def note(self, said: ConsoleMessage) -> None:
+        """Take note of errors in the console; refused requests are among them, and may be as they should."""
+        if said.type == "error" and "the server responded with a status" not in said.text:
+            self.troubles.append(said.text)
+
+    def window(self, size: tuple[int, int] = (1280, 800), token: str = TOKEN) -> Page:
+        """Open the studio in a window of its own, as another person would."""
+        context = self.browser.new_context(viewport={"width": size[0], "height": size[1]})
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        page.on("console", self.note)
+        page.goto(f"{self.origin}/?token={token}")
+        return page
+
+    def open(self, name: str, tool: str = "tags") -> Page:
+        """Open an image with a tool."""
+        page = self.window()
+        page.goto(f"{self.origin}/#/annotate/{name}/{tool}")
+        page.wait_for_selector("canvas.picture")
+        return page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    sandbox = [] if hasattr(os, "geteuid") and os.geteuid() else ["--no-sandbox"]
+    with playwright.sync_playwright() as engine:
+        found = engine.chromium.launch(executable_path=BROWSER, args=[*FLAGS, *sandbox], timeout=PATIENCE)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> DatasetFolder:
+    return make_scenes(tmp_path_factory.mktemp("scenes") / "full", 6, 0, size=(HEIGHT, WIDTH))
+
+
+@pytest.fixture
+def studio(scenes: DatasetFolder, browser: Browser, tmp_path: Path) -> Iterator[Studio]:
+    """Two images with masks, one with tags and boxes, three with nothing."""
+    samples = []
+    for n, sample in enumerate(scenes):
+        mask = sample.mask()
+        assert mask is not None
+        weak = weak_annotation(mask, CLASSES, boxes=True, instances=sample.instances())
+        kinds = [PixelAnnotation(mask=mask), PixelAnnotation(mask=mask), weak]
+        samples.append(NewSample(sample.name, sample.path, kinds[n] if n < 3 else PixelAnnotation()))
+    write_dataset(tmp_path / "lake", CLASSES, samples)
+    with ExitStack() as stack:
+        found = Studio(tmp_path / "lake", stack.enter_context(running(tmp_path / "lake")), browser)
+        yield found
+        for context in browser.contexts:
+            context.close()
+    assert found.troubles == []
+
+
+def saved(page: Page) -> None:
+    page.wait_for_selector("#save-state:text-is('All saved')")
+
+
+def center(page: Page) -> Callable[[float, float], tuple[float, float]]:
+    """Return what turns pixels of the image into places of the window."""
+    box = page.locator("canvas.picture").bounding_box()
+    assert box is not None
+    scale = min((box["width"] - 24) / WIDTH, (box["height"] - 24) / HEIGHT)
+    left, top = box["x"] + (box["width"] - scale * WIDTH) / 2, box["y"] + (box["height"] - scale * HEIGHT) / 2
+    return lambda x, y: (left + scale * x, top + scale * y)
+
+
+def drawn(page: Page) -> str:
+    """Return the picture as it is drawn, to be compared."""
+    return str(page.evaluate("document.querySelector('canvas.picture').toDataURL()"))
+
+
+def redrawn(page: Page, before: str) -> None:
+    """Wait until the picture looks different."""
+    end = time.monotonic() + PATIENCE / 1000
+    while drawn(page) == before:
+        assert time.monotonic() < end, "the picture does not change"
+        page.wait_for_timeout(20)
+
+
+def drag(page: Page, *places: tuple[float, float]) -> None:
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+
+
+def test_label_undo_reload(studio: Studio) -> None:
+    page = studio.window()
+    page.locator(f".cell[data-name={BARE}]").click()
+    page.wait_for_selector("canvas.picture")
+    plain = drawn(page)
+    page.keyboard.press("m")  # shows the borders of regions
+    page.wait_for_selector("canvas[data-regions]")
+    redrawn(page, plain)
+    page.keyboard.press("t")
+    page.keyboard.press("1")  # sky
+    page.get_by_role("button", name="grass").click()
+    page.get_by_label("cow is in the picture").check()
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].tags == (0, 2, 8)
+
+    page.keyboard.press("b")
+    page.keyboard.press("9")  # cow
+    place = center(page)
+    drag(page, place(30, 20), place(90, 70))
+    saved(page)
+    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    assert (box.label, box.left, box.top, box.right, box.bottom) == (8, 30, 20, 90, 70)
+    drag(page, place(90, 70), place(100, 80))  # by its corner
+    drag(page, place(30, 45), place(20, 45))  # by its side
+    saved(page)
+    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    assert (box.left, box.top, box.right, box.bottom) == (20, 20, 100, 80)
+    page.keyboard.press("Control+z")
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].box_rows[0][1].left == 30
+    page.keyboard.press("Control+Shift+z")
+
+    page.keyboard.press("p")
+    page.keyboard.press("7")  # tree
+    page.mouse.click(*place(10.5, 90.5))
+    saved(page)
+    ((_, seed),) = DatasetFolder(studio.folder)[BARE].seed_rows
+    assert (seed.label, seed.x, seed.y) == (6, 10, 90)
+
+    page.keyboard.press("m")
+    page.wait_for_selector("canvas[data-regions]")
+    page.keyboard.press("4")  # water
+    drag(page, place(20.5, 48.5), place(110.5, 48.5))
+    saved(page)
+    mask = read_mask(studio.folder / "masks" / f"{BARE}.png")
+    assert set(np.unique(mask)) <= {0, 4}
+    assert (mask[48, 20:110] == 4).all()
+    page.keyboard.press("e")
+    page.mouse.click(*place(64.5, 48.5))
+    saved(page)
+    assert read_mask(studio.folder / "masks" / f"{BARE}.png")[48, 64] == 0
+    page.keyboard.press("Control+z")
+    saved(page)
+    assert np.array_equal(read_mask(studio.folder / "masks" / f"{BARE}.png"), mask)
+
+    page.reload()
+    page.wait_for_selector("canvas.picture")
+    assert page.get_by_label("sky is in the picture").is_checked()
+    assert page.locator(".objects li").count() == 2
+    page.get_by_role("link", name="Gallery").click()
+    badges = page.locator(f".cell[data-name={BARE}] .badge")
+    assert badges.all_inner_texts() == ["mask", "boxes", "points", "tags"]
+
+
+def test_keyboard_alone(studio: Studio) -> None:
+    page = studio.window((1024, 768))
+    page.wait_for_selector(".cell")
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector(f"canvas[aria-label='Picture {BARE}']")
+    for key in ("2", "b", "q"):  # mountain; boxes of persons
+        page.keyboard.press(key)
+    page.locator("canvas.picture").focus()
+    for key in ("ArrowLeft", "Enter", "ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    saved(page)
+    sample = DatasetFolder(studio.folder)[BARE]
+    assert sample.tags == (1,)
+    ((_, box),) = sample.box_rows
+    assert box.label == 10
+    assert box.bottom - box.top == pytest.approx(2 * (box.right - box.left), abs=1)
+    page.keyboard.press("Delete")
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].box_rows == ()
+
+
+def test_two_windows_join_their_work(studio: Studio) -> None:
+    one, two = studio.open(BARE), studio.open(BARE, "mask")
+    two.wait_for_selector("canvas[data-regions]")
+    one.keyboard.press("1")
+    saved(one)
+    two.keyboard.press("t")
+    two.keyboard.press("2")
+    saved(two)
+    assert set(DatasetFolder(studio.folder)[BARE].tags) == {0, 1}
+    assert two.get_by_label("sky is in the picture").is_checked()
+    for page, label, x in ((one, "3", 5), (two, "4", 122)):
+        page.keyboard.press("m")
+        page.wait_for_selector("canvas[data-regions]")
+        page.keyboard.press(label)
+        page.mouse.click(*center(page)(x, 5))
+        saved(page)
+    mask = read_mask(studio.folder / "masks" / f"{BARE}.png")
+    assert (mask[5, 5], mask[5, 122]) == (3, 4)
+    # Both change the same place: who comes second is asked.
+    one.keyboard.press("5")
+    one.mouse.click(*center(one)(64, 90))
+    saved(one)
+    two.keyboard.press("6")
+    two.mouse.click(*center(two)(64, 90))
+    two.get_by_role("button", name="Mine").click()
+    saved(two)
+    mask = read_mask(studio.folder / "masks" / f"{BARE}.png")
+    assert (mask[5, 5], mask[5, 122], mask[90, 64]) == (3, 4, 6)
+
+
+def test_windows_of_one_browser_follow_each_other(studio: Studio) -> None:
+    one = studio.open(BARE)
+    two = one.context.new_page()
+    two.goto(f"{studio.origin}/#/annotate/{BARE}")
+    two.wait_for_selector("canvas.picture")
+    one.keyboard.press("1")
+    two.wait_for_selector(".label-row.tagged:has-text('sky')")
+
+
+def test_changes_wait_for_a_studio_that_is_away(
+    scenes: DatasetFolder, browser: Browser, tmp_path: Path
+) -> None:
+    samples = [NewSample(sample.name, sample.path) for sample in scenes]
+    write_dataset(tmp_path / "lake", CLASSES, samples)
+    with running(tmp_path / "lake") as origin:
+        page = Studio(tmp_path / "lake", origin, browser).open(BARE)
+    page.keyboard.press("1")
+    page.wait_for_selector("#save-state:text-is('Not saved!')")
+    assert "start the studio again" in page.inner_text("#banner")
+    with running(tmp_path / "lake", int(origin.rpartition(":")[2])):
+        saved(page)
+        assert page.locator("#banner").is_hidden()
+        assert DatasetFolder(tmp_path / "lake")[BARE].tags == (0,)
+        page.context.close()
+
+
+def test_an_interrupted_training_is_offered_again(
+    scenes: DatasetFolder, browser: Browser, tmp_path: Path
+) -> None:
+    write_dataset(tmp_path / "lake", CLASSES, [NewSample(sample.name, sample.path) for sample in scenes])
+    job = {"status": "running", "id": "a1", "options": {"features": "paper"}, "started": 0}
+    write_json(Places(tmp_path / "lake").job, job)
+    with running(tmp_path / "lake") as origin:
+        page = Studio(tmp_path / "lake", origin, browser).window()
+        page.goto(f"{origin}/#/train")
+        page.wait_for_selector("text=Training was interrupted")
+        assert page.get_by_role("button", name="Resume").is_visible()
+        assert page.locator("#features").input_value() == "paper"
+        page.get_by_role("button", name="Forget it").click()
+        page.wait_for_selector("button:has-text('Resume')", state="detached")
+        page.context.close()
+
+
+def test_train_review_next(studio: Studio) -> None:
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/train")
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_selector("progress")
+    page.wait_for_selector("text=The model has learned from 3 pictures", timeout=TRAINING)
+    page.wait_for_selector(".chart path.curve")
+    page.wait_for_selector("button:has-text('Train')", timeout=TRAINING)
+    page.goto(f"{studio.origin}/#/review/{BARE}")
+    page.wait_for_selector("canvas[data-shown=prediction]")
+    page.get_by_label("Opacity").fill("0")
+    page.wait_for_timeout(100)
+    plain = drawn(page)
+    page.get_by_label("Opacity").fill("0.8")
+    redrawn(page, plain)
+    overlay = drawn(page)
+    page.keyboard.press("4")
+    page.wait_for_selector("canvas[data-shown=confidence]")
+    redrawn(page, overlay)
+    page.get_by_role("button", name="Accept as mask").click()
+    saved(page)
+    page.wait_for_selector("text=100.0 % of what your mask colors")
+    predictions = studio.folder / "studio" / "predictions"
+    assert np.array_equal(
+        read_mask(studio.folder / "masks" / f"{BARE}.png"),
+        read_mask(next(predictions.glob(f"*/masks/{BARE}.png"))),
+    )
+    page.get_by_role("link", name="Scores").click()
+    page.wait_for_selector("text=On pictures that it has learned from")
+    page.wait_for_selector("text=On pictures that the model has not learned from")
+    assert page.locator("table.matrix tbody tr").count() > 1
+    page.get_by_role("link", name="What next?").click()
+    page.locator(".suggestions a").first.click()
+    page.wait_for_selector("canvas.picture")
+
+
+def test_wrong_token(studio: Studio) -> None:
+    page = studio.window(token="wrong")
+    assert "does not open the studio" in page.inner_text("body")
+    assert page.request.get(f"{studio.origin}/api/images").status == 403
+
+
+def test_thousands_of_images_scroll(browser: Browser, tmp_path: Path) -> None:
+    images = tmp_path / "many" / "images"
+    images.mkdir(parents=True)
+    write_classes(tmp_path / "many" / "classes.csv", CLASSES)
+    Image.new("RGB", (32, 24), "green").save(tmp_path / "green.png")
+    for n in range(5000):
+        os.link(tmp_path / "green.png", images / f"photo{n:04}.png")
+    with running(tmp_path / "many") as origin:
+        page = Studio(tmp_path / "many", origin, browser).window()
+        page.wait_for_selector(".cell[data-name=photo0000]")
+        page.keyboard.press("End")
+        page.wait_for_selector(".cell[data-name=photo4999].here")
+        assert page.locator(".cell").count() < 100
+        page.get_by_label("Search names").fill("photo123")
+        page.wait_for_selector("text=10 of 5000 images")
+        assert page.locator(".cell").count() == 10
+        page.context.close()

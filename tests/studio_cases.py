@@ -1,0 +1,81 @@
+"""A small dataset for tests of the studio, and how to talk to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.datasets.classes import Classes, LabelClass
+from multiutility.datasets.folder import NewSample, write_dataset
+from multiutility.datasets.pixels import PixelAnnotation, PixelBox
+from multiutility.studio.app import make_app
+from multiutility.studio.server import Server, bound
+
+TOKEN = "right-token"
+CLASSES = Classes(
+    [
+        LabelClass("grass", (120, 190, 80), "stuff"),
+        LabelClass("sky", (134, 182, 230), "stuff"),
+        LabelClass("cow", (140, 80, 30), "thing"),
+    ]
+)
+SIZE = (48, 64)
+NAMES = ("one", "two", "drei ü")
+COW = {"label": "cow", "left": 4.0, "top": 5.0, "right": 20.0, "bottom": 30.0}
+
+
+def write_meadow(path: Path) -> Path:
+    """Three images: with a tag and a box, with a mask, and with nothing."""
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 255, (*SIZE, 3), dtype=np.uint8) for _ in NAMES]
+    annotations = [
+        PixelAnnotation(tags=(0,), boxes=(PixelBox(2, 4, 5, 20, 30),)),
+        PixelAnnotation(mask=horizon()),
+        PixelAnnotation(),
+    ]
+    samples = [NewSample(*parts) for parts in zip(NAMES, images, annotations, strict=True)]
+    write_dataset(path, CLASSES, samples)
+    return path
+
+
+def horizon() -> NDArray[np.uint8]:
+    """Mask with sky above grass."""
+    mask = np.ones(SIZE, np.uint8)
+    mask[:20] = 2
+    return mask
+
+
+def packed(mask: NDArray[np.uint8]) -> bytes:
+    """As the page sends masks."""
+    return zlib.compress(mask.tobytes())
+
+
+def marks(tags: Any = (), boxes: Any = (), seeds: Any = ()) -> dict[str, list[Any]]:
+    """As the page sends marks."""
+    return {"tags": list(tags), "boxes": list(boxes), "seeds": list(seeds)}
+
+
+@contextmanager
+def running(folder: Path, port: int = 0) -> Iterator[str]:
+    """Serve the studio of a folder in a thread, and tell where."""
+    listener = bound(port)
+    port = listener.getsockname()[1]
+    server = Server(make_app(folder, TOKEN, port), "", browser=False)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

@@ -1,0 +1,80 @@
+"""Soft labels to begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning_cases import fulls, random_problems, tags
+from multiutility.annotations import Annotation, Box, Boxes
+from multiutility.inference import Expansion, Pinpoint
+from multiutility.learning.examples import make_examples
+from multiutility.learning.initial import BALANCE, CERTAIN, LEAST_COVERED, soft_start
+from multiutility.metrics import confusion, recall
+from multiutility.models import Potts
+from multiutility.problem import LabelingProblem
+
+
+def test_soft_labels_are_a_logistic_regression() -> None:
+    """The gradient, computed anew for one long table of nodes, is zero where the first round ends."""
+    problems, labelings = random_problems(5, 6)
+    annotations = [*fulls(labelings[:2]), *tags(labelings[2:])]
+    examples = make_examples(problems, annotations)
+    found = soft_start(examples, shrinkage=[0.1], n_iterations=500, locality=0.0).weights
+    features = np.concatenate([p.node_features for p in problems])
+    features = features / np.linalg.norm(features, axis=1, keepdims=True)
+    sizes = np.concatenate([p.node_sizes * (CERTAIN if n < 2 else 1) for n, p in enumerate(problems)])
+    soft = np.concatenate([a.prior(p) for p, a in zip(problems, annotations, strict=True)])
+    counts = sizes[:, np.newaxis] * soft / (sizes @ soft) ** BALANCE
+    counts /= counts.sum()
+    weights = found[:9].reshape(3, 3)
+    shares = np.exp(features @ weights.T)
+    shares /= shares.sum(axis=1, keepdims=True)
+    gradient = (counts.sum(axis=1, keepdims=True) * shares - counts).T @ features + 0.1 * weights
+    np.testing.assert_allclose(gradient, 0, atol=1e-5)
+    assert (found[9:] == 0).all()
+
+
+def test_soft_labels_tell_apart_what_comes_together() -> None:
+    """Grass is in all pictures, a cow in a third of them, sky in another; only tags are known."""
+    rng = np.random.default_rng(0)
+    truth = [np.array([0, 0, 0, extra]) for extra in (0, 1, 2) * 20]
+    problems = [
+        LabelingProblem(np.eye(3)[y] + 0.3 * rng.standard_normal((4, 3)), [], np.zeros((0, 1))) for y in truth
+    ]
+    examples = make_examples(problems, tags([labels.astype(np.int32) for labels in truth]))
+    weights = soft_start(examples).weights
+    found = np.concatenate([Potts(3).scores(problem, weights).argmax(axis=1) for problem in problems])
+    recalls = recall(confusion(np.concatenate(truth), found, 3))
+    assert recalls.min() > 0.9
+
+
+def test_what_surrounds_things_does_not_count() -> None:
+    """Grass around cows looks like it in all of the picture, and only there."""
+    rng = np.random.default_rng(1)
+    truth = [np.array([0, 0, 0, extra]) for extra in (1, 2) * 15]
+    features = [np.column_stack((np.eye(3)[y], np.tile(np.eye(3)[y[-1]], (4, 1)))) for y in truth]
+    noisy = [2 * x + 0.5 * rng.standard_normal(x.shape) for x in features]
+    problems = [LabelingProblem(x, [], np.zeros((0, 1))) for x in noisy]
+    examples = make_examples(problems, tags([labels.astype(np.int32) for labels in truth]))
+    shares = [soft_start(examples, locality=power).shares for power in (0.0, 5.0)]
+    right = [np.mean([q.argmax(axis=1) for q in found] == np.array(truth)) for found in shares]
+    assert right[0] < 0.9 < 0.95 < right[1]
+
+
+def test_labels_of_boxes_keep_their_size() -> None:
+    """Nothing in the features tells the box from the rest."""
+    box = Box(1, rows=[[0, 1], [2, 3]], columns=[[0, 2], [1, 3]])
+    problem = LabelingProblem(np.ones((8, 1)), [], np.zeros((0, 1)))
+    annotations: list[Annotation] = [Boxes([box], n_labels=2, tags=[0])]
+    (shares,) = soft_start(make_examples([problem], annotations)).shares
+    assert (shares[4:, 0] == 1).all()
+    assert shares[:4, 1].sum() >= LEAST_COVERED * 2 - 1e-6
+
+
+def test_start_meets_covers() -> None:
+    box = Box(1, rows=[[0, 1], [2, 3]], columns=[[0, 2], [1, 3]])
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    problem = LabelingProblem(features, [], np.zeros((0, 1)))
+    examples = make_examples([problem], [Boxes([box], n_labels=2, tags=[0])])
+    (labels,) = soft_start(examples).labelings(examples, Pinpoint(Expansion()))
+    assert examples[0].constraints.satisfied(labels)
