@@ -290,7 +290,7 @@ def test_arrays_of_any_shape_are_refused(
     name = draw.draw(st.sampled_from(sorted(set(arrays) - {"facts"})))
     shape = draw.draw(st.lists(st.integers(0, 4), max_size=3))
     value = draw.draw(st.sampled_from([-1, 0, 10**6]))
-    changed = {**arrays, name: np.full(shape, value, dtype=arrays[name].dtype)}
+    changed = {**arrays, name: np.full(shape, value).astype(arrays[name].dtype)}
     path = folder / "forged.checkpoint"
     write_arrays(
         path, changed if draw.draw(st.booleans()) else {k: v for k, v in arrays.items() if k != name}

@@ -101,11 +101,13 @@ class Regression:
         self.factors: FloatArray = within_parts(examples) ** locality
         self.scales = [inverse_norms(x, self.factors) for x in self.features]
 
-    def scores(self, example: int, weights: FloatArray) -> FloatArray:
-        """Scores [V, K] of the labels of an example's nodes, for weights [K, D]."""
-        x = self.features[example]
-        columns = (weights * self.factors).T.astype(x.dtype)
-        return np.asarray(self.scales[example] * (x @ columns), dtype=np.float64)
+    def columns(self, weights: FloatArray) -> NDArray[Any]:
+        """Weights [K, D] as factors [D, K] of the features."""
+        return np.asarray((weights * self.factors).T, dtype=self.features[0].dtype)
+
+    def scores(self, example: int, columns: NDArray[Any]) -> FloatArray:
+        """Scores [V, K] of the labels of an example's nodes."""
+        return np.asarray(self.scales[example] * (self.features[example] @ columns), dtype=np.float64)
 
     def fit(
         self, labels: Sequence[FloatArray], start: FloatArray, ridge: float, n_iterations: int
@@ -120,8 +122,9 @@ class Regression:
         def value(flat: FloatArray) -> tuple[float, FloatArray]:
             weights = flat.reshape(self.shape)
             loss, gradient = ridge * float(flat @ flat) / 2, np.zeros(self.shape)
+            columns = self.columns(weights)
             for n, target in enumerate(targets):
-                logs = log_softmax(self.scores(n, weights), axis=1)
+                logs = log_softmax(self.scores(n, columns), axis=1)
                 loss -= float(np.vdot(target, logs))
                 residual = self.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
                 gradient += residual.T.astype(self.features[n].dtype) @ self.features[n]
@@ -133,7 +136,8 @@ class Regression:
 
     def sharpened(self, weights: FloatArray, sharpness: float) -> list[FloatArray]:
         """Return the soft labels that the weights give among those that are possible."""
-        return [self._shares(n, sharpness * self.scores(n, weights)) for n in range(len(self.examples))]
+        columns = self.columns(weights)
+        return [self._shares(n, sharpness * self.scores(n, columns)) for n in range(len(self.examples))]
 
     def _shares(self, example: int, scores: FloatArray) -> FloatArray:
         scores = np.where(self.priors[example] > 0, scores, -np.inf)
