@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -296,7 +297,10 @@ def test_arrays_of_any_shape_are_refused(
         path, changed if draw.draw(st.booleans()) else {k: v for k, v in arrays.items() if k != name}
     )
     try:
-        learner(SSVM, checkpoint=path).fit(problems, fulls(labelings))
+        with warnings.catch_warnings():
+            # Of weights of no worth: that learning has not converged, or of overflow.
+            warnings.simplefilter("ignore")
+            learner(SSVM, checkpoint=path).fit(problems, fulls(labelings))
     except CheckpointError:
         pass
     finally:
