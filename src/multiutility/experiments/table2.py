@@ -111,7 +111,10 @@ def baseline_table(sheet: Sheet) -> str:
         ours = same_seeds(sheet.runs(kinds, full), others)
         masks = same_seeds(sheet.runs("none", full), others)
         rows.append([kinds, str(full), *map(text_of, (ours, *others, masks))])
-    note = "Boxes filled and tags spread, then a regression of superpixels; self-training imputes once."
+    note = (
+        "Boxes filled and tags spread, then a regression of superpixels; self-training imputes once, by the "
+        "model of the masks or else from our start, and learns by the Hamming loss to that."
+    )
     return f"{table(heads, rows)}\n\n{note}"
 
 

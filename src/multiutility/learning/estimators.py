@@ -231,7 +231,8 @@ class MultiUtilitySSVM(SSVM):
     ``min |w|^2 / 2 + C / (N + M) (sum_n xi_n + alpha sum_m eta_m)`` with the slacks xi of N full labelings,
     as in ``SSVM``, and for each of M weak annotations
     ``eta = max_y (K(y) + F(x, y; w)) - max_{consistent y} F(x, y; w)``. Nodes that are all void in a full
-    labeling are imputed, too. Not convex: by the concave-convex procedure, from the better of two starts.
+    labeling are imputed, too. Not convex: by the concave-convex procedure, from soft labels or, if that leads
+    lower, from the SSVM on the full labelings.
 
     Parameters
     ----------

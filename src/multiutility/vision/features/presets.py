@@ -90,7 +90,7 @@ def deep() -> Preset:
     from multiutility.vision.features.network import EfficientNet  # noqa: PLC0415
 
     # What surrounds a region is told by the coarsest maps of a smaller image, at little cost. Inputs of large
-    # images are bounded: four times the pixels take four times as long, and labels are no better for it.
+    # images are bounded: four times the pixels take four times as long.
     fine, coarse = EfficientNet(2, (16, 32), 2.0, max_input=640), EfficientNet(2, (32,), 0.75, max_input=480)
     maps = Joint((fine, coarse))
     return Preset("deep", RegionMerging(200), (L2(maps),), (Boundary(),), weighted=True)
