@@ -22,6 +22,8 @@ from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
 from toy import toy_picture, toy_preset, write_toy
 
+pytestmark = pytest.mark.usefixtures("cheap_features")
+
 PICTURE, MASK = toy_picture(np.random.default_rng(5))
 
 
@@ -68,13 +70,6 @@ BAD: dict[str, tuple[bytes, str]] = {
     "float.tif": (encoded(Image.fromarray(np.ones((9, 9), np.float32)), "TIFF"), "cannot be read"),
     "text.jpg": (b"hello", "is empty, damaged, or not an image"),
 }
-
-
-@pytest.fixture(autouse=True)
-def cheap_features(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setitem(presets.PRESETS, "deep", toy_preset)
-    monkeypatch.setitem(features.KINDS, "MeanColor", "toy")
-    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="module")

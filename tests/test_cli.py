@@ -25,6 +25,8 @@ from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
 from toy import CLASSES, toy_picture, toy_preset, write_toy
 
+pytestmark = pytest.mark.usefixtures("cheap_features")
+
 COMMANDS = [
     "demo",
     "validate",
@@ -44,13 +46,6 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_toy(tmp_path_factory.mktemp("cli") / "toy", n_train=8, n_validation=4).path
-
-
-@pytest.fixture(autouse=True)
-def cheap_features(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setitem(presets.PRESETS, "deep", toy_preset)
-    monkeypatch.setitem(features.KINDS, "MeanColor", "toy")
-    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="module")

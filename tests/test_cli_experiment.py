@@ -11,18 +11,11 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.experiments.study import Outcome, Study
-from multiutility.vision import features
-from multiutility.vision.features import presets
-from toy import toy_preset, write_toy
+from toy import write_toy
+
+pytestmark = pytest.mark.usefixtures("cheap_features")
 
 FAST = ("--set", "C=1", "--set", "tol=0.5", "--set", "max_iter=1", "--jobs", 1)
-
-
-@pytest.fixture(autouse=True)
-def cheap_features(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setitem(presets.PRESETS, "deep", toy_preset)
-    monkeypatch.setitem(features.KINDS, "MeanColor", "toy")
-    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from format_cases import (
+    BRUSH,
     CLASSES,
     SPLITS,
     assert_same,
@@ -26,34 +27,6 @@ from multiutility.datasets.formats.labelstudio_export import write_labelstudio
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 
 HEIGHT, WIDTH = 5, 7
-# mask2rle of label-studio-converter 0.0.59, of 5 x 7 pixels: rows 1 to 3, columns 2 to 5, and two corners.
-BRUSH = [
-    0,
-    0,
-    0,
-    140,
-    57,
-    27,
-    252,
-    127,
-    248,
-    124,
-    2,
-    255,
-    253,
-    176,
-    11,
-    255,
-    246,
-    192,
-    47,
-    255,
-    225,
-    176,
-    8,
-    255,
-    192,
-]
 
 
 def result(kind: str, value: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from format_cases import BRUSH
 from multiutility.datasets.formats import rle_pack
 
 WORDS = np.zeros(1024, dtype=int)
@@ -35,40 +36,12 @@ def test_published_values_are_decoded(data: list[int], words: np.ndarray) -> Non
 
 
 def test_a_mask_that_label_studio_converter_encoded() -> None:
-    # mask2rle of version 0.0.59, 5 x 7 pixels.
-    data = [
-        0,
-        0,
-        0,
-        140,
-        57,
-        27,
-        252,
-        127,
-        248,
-        124,
-        2,
-        255,
-        253,
-        176,
-        11,
-        255,
-        246,
-        192,
-        47,
-        255,
-        225,
-        176,
-        8,
-        255,
-        192,
-    ]
     mask = np.zeros((5, 7), dtype=int)
     mask[1:4, 2:6] = mask[0, 0] = mask[4, 6] = 255
-    words = rle_pack.decode(data, 140).reshape(5, 7, 4)
+    words = rle_pack.decode(BRUSH, 140).reshape(5, 7, 4)
     np.testing.assert_array_equal(words, np.repeat(mask[:, :, np.newaxis], 4, axis=2))
     # It adds a byte where none is needed.
-    assert rle_pack.encode(words.ravel()) == data
+    assert rle_pack.encode(words.ravel()) == BRUSH
 
 
 @given(
