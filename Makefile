@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(wildcard cpp/*) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo lint test test-cpp test-python bench-inference bench-learning clean
+.PHONY: install demo docs lint test test-cpp test-python bench-inference bench-learning bench-scale clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -22,6 +22,11 @@ install: $(VENV)/installed
 # The main job on the embedded dataset: demo/report.html shows what came out.
 demo: install
 	$(BIN)/multiutility demo --out demo
+
+# The documentation site, in the folder site; a warning is an error.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Read it: $(BIN)/python -m http.server --directory site, then http://localhost:8000"
 
 lint: install
 	$(BIN)/ruff check .
@@ -50,5 +55,8 @@ bench-inference: install
 bench-learning: install
 	$(BIN)/python benchmarks/learning.py $(ARGS)
 
+bench-scale: install
+	$(BIN)/python benchmarks/scale.py $(ARGS)
+
 clean:
-	rm -rf build dist $(VENV)/installed
+	rm -rf build dist site $(VENV)/installed

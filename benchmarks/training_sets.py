@@ -86,6 +86,10 @@ class TrainingSet:
         features = np.memmap(path, dtype=np.float32, mode="r", shape=shape)
         return [self._sample(number, part) for number, part in enumerate(features)]
 
+    def without_features(self, number: int) -> Sample:
+        """Make an instance but for its node features."""
+        return self._sample(number, np.zeros((0, self.n_features), dtype=np.float32))
+
     def _sample(self, number: int, features: NDArray[np.float32]) -> Sample:
         """Make an instance with the features; neighbors of one segment are similar."""
         rng, edges, segments = self._segments(number)

@@ -15,11 +15,12 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference import Exact, Expansion, Pinpoint
 from multiutility.learning.cccp import Cccp, Fit, Imputer, better, guarded
-from multiutility.learning.cutting_plane import CuttingPlane
+from multiutility.learning.cutting_plane import Cuts, CuttingPlane
 from multiutility.learning.dual import Dual
 from multiutility.learning.examples import make_examples
 from multiutility.learning.frank_wolfe import FrankWolfe
 from multiutility.learning.journal import Journal
+from multiutility.learning.labeling_risk import LabelingRisk
 from multiutility.learning.risk import objective
 from multiutility.learning.solution import Record
 from multiutility.models import Potts
@@ -31,7 +32,7 @@ def run(seed: int, c: float = 20.0, strict: bool = False) -> tuple[Fit[Dual], li
     annotations = [*fulls(labelings[:3]), *weak]
     risk = make_risk(problems, annotations, c=c, alpha=0.5)
     imputer = Imputer(make_examples(problems, annotations), Exact())
-    cccp = Cccp(FrankWolfe(max_passes=1000), tolerance=0.01)
+    cccp: Cccp[LabelingRisk, Dual] = Cccp(FrankWolfe(max_passes=1000), tolerance=0.01)
     records: list[Record] = []
     fit = cccp.minimize(risk, imputer, FrankWolfe().minimize(risk, 0.1), callback=records.append)
     return fit, records, latent_objective(problems, annotations, fit.solution.weights, c, 0.5)
@@ -56,7 +57,8 @@ def test_cutting_plane_will_do() -> None:
     risk = make_risk(problems, annotations, c=20.0, alpha=0.5)
     imputer = Imputer(make_examples(problems, annotations), Exact())
     cutting = CuttingPlane()
-    fit = Cccp(cutting).minimize(risk, imputer, cutting.minimize(risk, 0.1))
+    cccp: Cccp[LabelingRisk, Cuts] = Cccp(cutting)
+    fit = cccp.minimize(risk, imputer, cutting.minimize(risk, 0.1))
     assert (np.diff(fit.objectives) <= 1e-9).all()
     expected = latent_objective(problems, annotations, fit.solution.weights, 20.0, 0.5)
     assert expected <= fit.solution.primal + 1e-9
@@ -128,7 +130,7 @@ def test_the_start_that_leads_lower_is_taken() -> None:
     annotations = tags(labelings)
     risk = make_risk(problems, annotations, c=20.0, alpha=0.5)
     imputer = Imputer(make_examples(problems, annotations), Exact())
-    cccp = Cccp(FrankWolfe(max_passes=1000), tolerance=0.02)
+    cccp: Cccp[LabelingRisk, Dual] = Cccp(FrankWolfe(max_passes=1000), tolerance=0.02)
     begins = [risk, risk.anchored(labelings)]
     fits = [cccp.minimize_best([begin], imputer) for begin in begins]
     best = cccp.minimize_best(begins, imputer)

@@ -424,5 +424,8 @@ def test_tune_prints_the_best_setting(trained: Path, tmp_path: Path, monkeypatch
     assert len(told["settings"]) == 2  # the default, and the one of the grid
     assert told["best"]["C"] == told["settings"][0]["C"]
     assert told["settings"][0]["score"] >= told["settings"][1]["score"]
+    page = out.with_suffix(".md").read_text()
+    assert "multiutility tune weak --features deep" in page
+    assert all(f"{one['score']:.3f}" in page for one in told["settings"])
     text = run("tune", trained / "weak", "--folds", 2, "--out", out)
     assert f"--C {told['best']['C']:g}" in text.stderr

@@ -8,9 +8,10 @@ from learning_cases import fulls, random_problems, tags
 from multiutility.annotations import Annotation, Box, Boxes
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning.examples import make_examples
-from multiutility.learning.initial import BALANCE, CERTAIN, LEAST_COVERED, soft_start
+from multiutility.learning.initial import BALANCE, CERTAIN, LEAST_COVERED, likeliest, soft_start
 from multiutility.metrics import confusion, recall
 from multiutility.models import Potts
+from multiutility.parallel import Threads
 from multiutility.problem import LabelingProblem
 
 
@@ -76,5 +77,17 @@ def test_start_meets_covers() -> None:
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
     problem = LabelingProblem(features, [], np.zeros((0, 1)))
     examples = make_examples([problem], [Boxes([box], n_labels=2, tags=[0])])
-    (labels,) = soft_start(examples).labelings(examples, Pinpoint(Expansion()))
+    (labels,) = likeliest(examples, soft_start(examples).shares, Pinpoint(Expansion()))
     assert examples[0].constraints.satisfied(labels)
+
+
+def test_start_does_not_depend_on_threads() -> None:
+    """Several parts, whose sums are put together in the same order."""
+    problems, labelings = random_problems(3, 40)
+    examples = make_examples(problems, [*fulls(labelings[:5]), *tags(labelings[5:])])
+    alone = soft_start(examples)
+    with Threads(3) as executor:
+        shared = soft_start(examples, executor=executor)
+    assert np.array_equal(alone.weights, shared.weights)
+    for one, other in zip([*alone.shares, *alone.told], [*shared.shares, *shared.told], strict=True):
+        assert np.array_equal(one, other)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 import sys
 import zlib
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +21,8 @@ from multiutility.files import replacing
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1", "BOOL": "|b1"}
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1"}
+DTYPES["BOOL"] = "|b1"
 # Far more than any file of ours has; JSON takes many times its size in memory.
 MAX_HEADER = 8 * 2**20
 
@@ -48,11 +51,52 @@ def read_arrays(path: Path) -> Arrays:
         raise ArrayFileError(str(error) or type(error).__name__) from None
 
 
+def read_array(path: Path, name: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Read one array into memory, without its checksum; raise ``ArrayFileError`` if anything else is wrong.
+
+    It is written to ``out``, if that is given, which must be contiguous and of its shape and dtype.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            return read_part(file, name, out)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ArrayFileError(str(error) or type(error).__name__) from None
+
+
+def read_part(file: FileIO, name: str, out: NDArray[Any] | None) -> NDArray[Any]:
+    """Return an array of an open file; errors may be of many kinds."""
+    size = os.fstat(file.fileno()).st_size
+    start = header_end(file.read(8), size)
+    entry = json.loads(file.read(start - 8))[name]
+    first, last = (start + whole(offset) for offset in entry["data_offsets"])
+    shape, dtype = tuple(whole(length) for length in entry["shape"]), np.dtype(DTYPES[entry["dtype"]])
+    # Memory is taken for what is in the file only.
+    if not (first <= last <= size and math.prod(shape) * dtype.itemsize == last - first):
+        raise ArrayFileError(f"{name} is not as long as it should be")
+    array = np.empty(shape, dtype) if out is None else out
+    if (array.shape, array.dtype) != (shape, dtype):
+        raise ArrayFileError(f"{name} is {dtype} of shape {shape}, not {array.dtype} of {array.shape}")
+    file.seek(first)
+    view, done = array.data.cast("B") if array.size else memoryview(b""), 0
+    while done < last - first:
+        count = file.readinto(view[done:])
+        if not count:
+            raise ArrayFileError(f"{name} ends too early")
+        done += count
+    return array
+
+
+def header_end(first: bytes, size: int) -> int:
+    """Return where the header of a file of a size ends, given its first 8 bytes."""
+    end = 8 + int.from_bytes(first, "little")
+    if not 8 <= end <= min(size, 8 + MAX_HEADER):
+        raise ArrayFileError("its header is longer than can be")
+    return end
+
+
 def parsed(content: NDArray[np.uint8]) -> Arrays:
     """Return the arrays in the content of a file; errors may be of many kinds."""
-    start = 8 + int.from_bytes(content[:8].tobytes(), "little")
-    if not 8 <= start <= min(len(content), 8 + MAX_HEADER):
-        raise ArrayFileError("its header is longer than can be")
+    start = header_end(content[:8].tobytes(), len(content))
     header = json.loads(content[8:start].tobytes())
     sums, arrays = json.loads(header.pop("__metadata__")["checksums"]), {}
     if set(sums) != set(header):

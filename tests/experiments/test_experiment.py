@@ -191,9 +191,11 @@ def test_pages_are_joined_with_their_plots(tmp_path: Path) -> None:
         (tmp_path / "in" / folder).mkdir(exist_ok=True, parents=True)
         (tmp_path / "in" / folder / f"{name}.md").write_text(f"## {name} {folder}\n\n![Plot]({name}.png)\n")
         (tmp_path / "in" / folder / f"{name}.png").write_bytes(folder.encode())
+    (tmp_path / "in" / "tuning-deep.md").write_text("### Search\n")
     found = join_pages(tmp_path / "in", tmp_path / "docs" / "results.md")
-    assert len(found) == 2
+    assert len(found) == 3
     page = (tmp_path / "docs" / "results.md").read_text()
+    assert page.index("## table2") < page.index("## How parameters were chosen") < page.index("### Search")
     assert "![Plot](results/table2.png)" in page
     assert "![Plot](results/other-table2.png)" in page
     assert "qualitative" not in page

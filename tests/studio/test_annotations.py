@@ -234,3 +234,49 @@ def test_tables_hold_what_was_written_last(
         assert {tag for _, tag in tags_read.get(name, [])} == tags
         assert sorted(map(repr, (box for _, box in boxes_read.get(name, [])))) == sorted(map(repr, boxes))
         assert sorted(map(repr, (seed for _, seed in seeds_read.get(name, [])))) == sorted(map(repr, seeds))
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_tables_of_other_spreadsheets_stay_as_they_are(folder: Path, separator: str) -> None:
+    path = folder / "tags.csv"
+    path.write_text(f"image{separator}label{separator}observer\none{separator}grass{separator}Ann, Bo\n")
+    annotations = Annotations(folder)
+    annotations.write_marks("one", marks(["grass", "sky"], [COW]), version(annotations, "one"))
+    header, first, second = path.read_text().splitlines()
+    assert header.split(separator) == ["image", "label", "observer"]
+    assert first.split(separator) == ["one", "grass", "Ann, Bo"]
+    assert second.split(separator) == ["one", "sky", ""]
+    assert DatasetFolder(folder)["one"].tags == (0, 1)
+
+
+def test_a_new_class_comes_last(folder: Path) -> None:
+    (folder / "classes.csv").write_text("note;name\r\ngreen;grass\r\n;sky\r\n;cow\r\n", newline="")
+    annotations = Annotations(folder)
+    before = annotations.dataset().classes
+    annotations.add_class({"name": " Big, dog ", "kind": "thing"})
+    after = DatasetFolder(folder).classes
+    assert after[:3] == before[:]
+    assert (after[3].name, after[3].kind) == ("Big, dog", "thing")
+    assert after[3].color not in {one.color for one in before}
+    assert b"green;grass" in (folder / "classes.csv").read_bytes()
+    assert validate(folder) == []
+    annotations.write_marks("one", marks(["Big, dog"]), version(annotations, "one"))
+    assert DatasetFolder(folder)["one"].tags == (3,)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"name": "Cow", "kind": "thing"}, "'cow' already"),
+        ({"name": "", "kind": "thing"}, "name"),
+        ({"name": "dog\n", "kind": "cat"}, "kind"),
+        ({"name": "a\nb", "kind": "stuff"}, "printable"),
+        ({"name": "dog"}, "kind"),
+        (["dog"], "expected"),
+    ],
+)
+def test_bad_classes_are_refused(folder: Path, data: object, message: str) -> None:
+    before = (folder / "classes.csv").read_bytes()
+    with pytest.raises(ValueError, match=message):
+        Annotations(folder).add_class(data)
+    assert (folder / "classes.csv").read_bytes() == before

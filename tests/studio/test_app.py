@@ -178,6 +178,36 @@ def test_a_killed_studio_loses_nothing_that_it_said_was_saved(folder: Path) -> N
     assert np.array_equal(read_mask(folder / "masks" / "one.png"), horizon())
 
 
+def test_ends_at_once_and_quietly_while_pages_are_open(folder: Path) -> None:
+    command = [sys.executable, "-m", "multiutility.cli", "studio", str(folder), "--no-browser"]
+    environment = {**os.environ, "COLUMNS": "200"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        address = re.search(r"(http://127\.0\.0\.1:\d+)/\?token=(\S+)", process.stderr.readline())
+        assert address is not None
+        origin, token = address.groups()
+        with httpx.stream(
+            "GET", f"{origin}/api/training/events", headers={"x-studio-token": token}
+        ) as events:
+            assert "here they come" in next(events.iter_text())
+            process.send_signal(signal.SIGINT)
+            told = process.stderr.read()
+    assert told.splitlines() == ["Everything is saved as you go. Ctrl-C ends it.", "The studio is closed."]
+
+
+def test_classes_are_added(client: httpx.Client, folder: Path) -> None:
+    answer = client.post("/api/classes", json={"name": "dog", "kind": "thing"})
+    assert answer.status_code == 201
+    assert [one["name"] for one in answer.json()["classes"]] == ["grass", "sky", "cow", "dog"]
+    assert DatasetFolder(folder).classes.names[3:] == ("dog",)
+    again = client.post("/api/classes", json={"name": "Dog", "kind": "thing"})
+    assert (again.status_code, "already" in again.json()["error"]) == (400, True)
+    stranger = client.post(
+        "/api/classes", json={"name": "cat", "kind": "thing"}, headers={"origin": "http://x"}
+    )
+    assert stranger.status_code == 403
+
+
 def test_port_that_is_taken(folder: Path, origin: str) -> None:
     port = origin.rpartition(":")[2]
     done = CliRunner().invoke(app, ["studio", str(folder), "--no-browser", "--port", port])

@@ -26,7 +26,7 @@ from multiutility.vision.weaken import weak_annotation
 from studio_cases import TOKEN, running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -54,9 +54,9 @@ class Studio:
         if said.type == "error" and "the server responded with a status" not in said.text:
             self.troubles.append(said.text)
 
-    def window(self, size: tuple[int, int] = (1280, 800), token: str = TOKEN) -> Page:
+    def window(self, size: tuple[int, int] = (1280, 800), token: str = TOKEN, touch: bool = False) -> Page:
         """Open the studio in a window of its own, as another person would."""
-        context = self.browser.new_context(viewport={"width": size[0], "height": size[1]})
+        context = self.browser.new_context(viewport={"width": size[0], "height": size[1]}, has_touch=touch)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
@@ -203,6 +203,68 @@ def test_label_undo_reload(studio: Studio) -> None:
     assert badges.all_inner_texts() == ["mask", "boxes", "points", "tags"]
 
 
+def test_marks_of_several_labels_in_a_row(studio: Studio) -> None:
+    page = studio.open(BARE, "boxes")
+    place = center(page)
+    page.keyboard.press("q")  # person
+    drag(page, place(20, 10), place(100, 90))
+    page.keyboard.press("9")  # cow: for the next box, inside the one that was just drawn
+    drag(page, place(40, 30), place(80, 70))
+    saved(page)
+    boxes = [box for _, box in DatasetFolder(studio.folder)[BARE].box_rows]
+    assert [(b.label, b.left, b.top, b.right, b.bottom) for b in boxes] == [
+        (10, 20, 10, 100, 90),
+        (8, 40, 30, 80, 70),
+    ]
+    assert page.locator(".label-row.chosen").evaluate("row => row.getBoundingClientRect().bottom") < 800
+    # Side by side with another one.
+    drag(page, place(101, 30), place(120, 60))
+    saved(page)
+    boxes = [box for _, box in DatasetFolder(studio.folder)[BARE].box_rows]
+    assert [(b.left, b.right) for b in boxes] == [(20, 100), (40, 80), (101, 120)]
+    # One that is clicked gets another label, and moves.
+    page.mouse.click(*place(60, 50))
+    page.keyboard.press("q")
+    drag(page, place(60, 50), place(65, 55))
+    saved(page)
+    last = DatasetFolder(studio.folder)[BARE].box_rows[1][1]
+    assert (last.label, last.left, last.bottom) == (10, 45, 75)
+
+    page.keyboard.press("p")
+    page.mouse.click(*place(10.5, 10.5))
+    page.keyboard.press("1")
+    page.mouse.click(*place(120.5, 10.5))
+    saved(page)
+    assert [seed.label for _, seed in DatasetFolder(studio.folder)[BARE].seed_rows] == [10, 0]
+
+
+def test_new_label(studio: Studio) -> None:
+    page = studio.open(BARE)
+    other = page.context.new_page()
+    other.goto(f"{studio.origin}/#/annotate/{BARE}")
+    page.get_by_role("button", name="New label").click()
+    page.get_by_label("Name").fill("cow")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=there is a class 'cow' already")
+    page.get_by_label("Name").fill("carpet")
+    page.get_by_label("Stuff").check()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("carpet is in the picture").check()
+    saved(page)
+    classes = DatasetFolder(studio.folder).classes
+    assert classes.names == (*CLASSES.names, "carpet")
+    assert classes[len(CLASSES)].kind == "stuff"
+    assert DatasetFolder(studio.folder)[BARE].tags == (len(CLASSES),)
+    # In the other window, too, and it can be painted at once.
+    other.wait_for_selector(".label-row.tagged:has-text('carpet')")
+    other.keyboard.press("m")
+    other.wait_for_selector("canvas[data-regions]")
+    other.get_by_role("button", name="carpet").click()
+    other.mouse.click(*center(other)(64, 48))
+    saved(other)
+    assert read_mask(studio.folder / "masks" / f"{BARE}.png")[48, 64] == len(CLASSES) + 1
+
+
 def test_keyboard_alone(studio: Studio) -> None:
     page = studio.window((1024, 768))
     page.wait_for_selector(".cell")
@@ -281,6 +343,62 @@ def test_changes_wait_for_a_studio_that_is_away(
         page.context.close()
 
 
+def fingers(page: Page, *steps: list[tuple[float, float]]) -> None:
+    """Put fingers on the screen, move them from step to step, and lift them."""
+    client = page.context.new_cdp_session(page)
+    for n, places in enumerate(steps):
+        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)]
+        kind = "touchMove" if n and len(places) == len(steps[n - 1]) else "touchStart"
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_fingers_draw_and_zoom(studio: Studio) -> None:
+    page = studio.window((1024, 1366), touch=True)
+    page.goto(f"{studio.origin}/#/annotate/{BARE}/boxes/cow")
+    page.wait_for_selector("canvas.picture")
+    place = center(page)
+    fingers(page, [place(30, 20)], [place(60, 50)], [place(90, 70)])
+    saved(page)
+    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    assert (box.label, box.left, box.top, box.right, box.bottom) == (8, 30, 20, 90, 70)
+    # Two fingers zoom. The first of them has begun a box, or set a point: that was not meant.
+    for tool in ("Boxes", "Points", "Mask"):
+        page.get_by_role("radio", name=tool).tap()
+        if tool == "Mask":
+            page.wait_for_selector("canvas[data-regions]")
+        page.get_by_role("button", name="Fit").tap()
+        page.wait_for_timeout(100)
+        before = drawn(page)
+        start = [place(20, 40), place(40, 40)]
+        fingers(page, start[:1], [place(24, 40)], start, [place(10, 40), place(100, 40)])
+        redrawn(page, before)
+        saved(page)
+    sample = DatasetFolder(studio.folder)[BARE]
+    assert len(sample.box_rows) == 1
+    assert sample.kinds == {"boxes"}
+    page.get_by_role("button", name="Undo").tap()
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].box_rows == ()
+
+
+def test_training_page_when_the_studio_goes_and_comes(
+    scenes: DatasetFolder, browser: Browser, tmp_path: Path
+) -> None:
+    folder = tmp_path / "lake"
+    write_dataset(folder, CLASSES, [NewSample(sample.name, sample.path) for sample in scenes])
+    with running(folder) as origin:
+        page = Studio(folder, origin, browser).window()
+        page.goto(f"{origin}/#/train")
+        page.wait_for_selector("#train")
+    page.wait_for_selector("text=The studio does not answer")
+    write_json(Places(folder).job, {"status": "running", "id": "a1", "options": {}, "started": 0})
+    with running(folder, int(origin.rpartition(":")[2])):
+        page.wait_for_selector("text=Training was interrupted")
+        assert page.get_by_role("button", name="Resume").is_visible()
+        page.context.close()
+
+
 def test_an_interrupted_training_is_offered_again(
     scenes: DatasetFolder, browser: Browser, tmp_path: Path
 ) -> None:
@@ -329,9 +447,45 @@ def test_train_review_next(studio: Studio) -> None:
     page.wait_for_selector("text=On pictures that it has learned from")
     page.wait_for_selector("text=On pictures that the model has not learned from")
     assert page.locator("table.matrix tbody tr").count() > 1
+    # The same masks, compared before and after a class was added.
+    with (studio.folder / "classes.csv").open("a") as file:
+        file.write("carpet,#123456,stuff,0\n")
+    page.reload()
+    page.wait_for_selector("text=On pictures that the model has not learned from")
+    # Pictures that come later are looked at without a new training.
+    shutil.copy(next((studio.folder / "images").glob("*")), studio.folder / "images" / "later.png")
+    (studio.folder / "images" / "damaged.png").write_bytes(b"no picture")
     page.get_by_role("link", name="What next?").click()
+    page.wait_for_selector("text=the model has not looked at yet")
+    page.wait_for_selector("text=the model has not looked at yet", state="detached")
+    assert len(list(predictions.glob("*/beliefs/later.json"))) == 1
     page.locator(".suggestions a").first.click()
     page.wait_for_selector("canvas.picture")
+
+
+def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
+    page = studio.open(BARE, "tags")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/marks", hold)
+    page.keyboard.press("1")
+    while not held:
+        page.wait_for_timeout(20)
+    # Away and back, while the server has not heard of it yet.
+    page.get_by_role("link", name="Gallery").click()
+    page.locator(f".cell[data-name={BARE}]").click()
+    page.wait_for_selector("canvas.picture")
+    assert page.get_by_label("sky is in the picture").is_checked()
+    assert page.inner_text("#save-state") == "Saving…"
+    held[0].continue_()
+    page.unroute("**/marks")
+    page.keyboard.press("2")
+    saved(page)
+    assert set(DatasetFolder(studio.folder)[BARE].tags) == {0, 1}
+    assert page.locator(".toast").count() == 0
 
 
 def test_wrong_token(studio: Studio) -> None:

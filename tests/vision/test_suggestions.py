@@ -82,7 +82,7 @@ def test_tags_of_doubtful_images_come_first_then_objects_then_masks() -> None:
 def test_nobody_is_asked_for_objects_that_are_not_there() -> None:
     belief = Belief((Patch(2, 3, 0.6, 0.5), Patch(0, 3, 0.4, 0.9)))
     dear = Effort(seconds={**SECONDS, "tags": 1e6, "mask": 1e6})
-    assert suggestions({"a": belief}, {}, KINDS, dear)[0].label == 2
+    assert {one.action for one in suggestions({"a": belief}, {}, KINDS, dear)} <= {"tags", "mask"}
     named = Known(tags=frozenset({0, 2, 3}))
     assert suggestions({"a": belief}, {"a": named}, KINDS, dear)[0].label == 3
 
@@ -102,7 +102,51 @@ def test_the_most_doubtful_image_first_whatever_the_order() -> None:
 def test_other_costs_change_what_is_best() -> None:
     belief = {"a": Belief((Patch(2, 3, 1.0, 1.0),))}
     dear = Effort(seconds={**SECONDS, "tags": 1000.0, "seeds": 1000.0})
-    assert suggestions(belief, {}, KINDS, dear)[0].action == "boxes"
+    tagged = {"a": Known(tags=frozenset({2, 3}))}
+    assert suggestions(belief, tagged, KINDS, dear)[0].action == "boxes"
+    assert suggestions(belief, tagged, KINDS)[0].action == "seeds"
+
+
+def test_images_unlike_the_others_come_before_those_that_are_alike() -> None:
+    patch = Patch(0, 1, 1.0, 0.5)
+    angles = {"known": 0.0, "twin": 0.01, "near": 0.5, "far": 1.5, "next to far": 1.45, "between": 0.9}
+    beliefs = {name: Belief((patch,), (np.cos(a), np.sin(a))) for name, a in angles.items()}
+    known = {"known": Known(tags=frozenset({0, 1}))}
+    dear = Effort(seconds={**SECONDS, "mask": 1e9})
+    found = [one for one in suggestions(beliefs, known, KINDS, dear) if one.action == "tags"]
+    # As farthest-first search would go through these angles, one by one.
+    left, taken, order = {n: a for n, a in angles.items() if n != "known"}, [0.0], []
+    while left:
+        best = max(left, key=lambda name: min(1 - np.cos(left[name] - one) for one in taken))
+        order.append(best)
+        taken.append(left.pop(best))
+    assert order[:2] == ["far", "between"]
+    assert [one.name for one in found] == order
+    worths = [one.worth for one in found]
+    assert worths == sorted(worths, reverse=True)
+    assert [one.name for one in suggestions(beliefs, known, KINDS, dear, count=2)] == order[:2]
+
+
+def test_tags_take_as_long_as_they_have_so_far() -> None:
+    beliefs = {"a": Belief((Patch(0, 1, 0.5, 0.5), Patch(2, 1, 0.5, 0.5)))}
+    known = {"b": Known(tags=frozenset({0, 1, 2})), "c": Known(boxes=frozenset({3})), "d": Known(mask=True)}
+    (before,), (after,) = suggestions(beliefs, {}, KINDS), suggestions(beliefs, known, KINDS)
+    assert (before.action, before.seconds) == ("tags", 2 * SECONDS["tags"])
+    assert (after.action, after.seconds) == ("tags", (3 + 1) / 2 * SECONDS["tags"])
+    four = {"b": Known(tags=frozenset({0, 1, 2, 3}))}
+    assert suggestions(beliefs, four, KINDS)[0].seconds == 4 * SECONDS["tags"]
+
+
+def test_a_mask_is_compared_with_masks_only() -> None:
+    patch = Patch(0, 1, 1.0, 0.5)
+    beliefs = {"a": Belief((patch,), (1.0, 0.0)), "b": Belief((patch,), (1.0, 0.0)), "c": Belief((patch,))}
+    tags, mask = Known(tags=frozenset({0, 1})), Known(mask=True)
+    (first, *_) = suggestions({name: beliefs[name] for name in "ab"}, {"a": tags, "b": tags}, KINDS)
+    assert (first.action, first.novelty) == ("mask", 1.0)
+    (only,) = suggestions({name: beliefs[name] for name in "ab"}, {"a": tags, "b": mask}, KINDS)
+    assert (only.action, only.novelty) == ("mask", 0.0)
+    # Nobody knows what it looks like: it may be anything.
+    assert suggestions(beliefs, {"a": mask}, KINDS)[0].name == "c"
 
 
 def test_beliefs_of_a_model(tmp_path: Path) -> None:
@@ -120,6 +164,7 @@ def test_beliefs_of_a_model(tmp_path: Path) -> None:
             area = sum(patch.area for patch in belief.patches if patch.label == label)
             assert area == pytest.approx(float(shares[labels == label].sum()))
         assert Belief.from_json(belief.to_json()).to_json() == belief.to_json()
+        assert np.linalg.norm(belief.place) == pytest.approx(1.0)
         errors = [patch.error for patch in belief.patches]
         assert errors == sorted(errors, reverse=True)
         found = per_size(margins(one.problem, model.weights, labels, 4), one.problem)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from multiutility.cli import data, example, experiment, learning, studio, use
+from multiutility.cli import data, example, experiment, learning, studio, tuning, use
 
 EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
 
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(example.demo, data.validate, data.summary, data.convert, data.weaken),
-    *(learning.prepare, learning.tune, learning.train, use.predict, use.evaluate),
+    *(learning.prepare, tuning.tune, learning.train, use.predict, use.evaluate),
     *(studio.studio, experiment.experiment),
 )
 

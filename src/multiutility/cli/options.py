@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+if TYPE_CHECKING:
+    from multiutility.parallel.dask import Cluster
+
 LEARNING = "Learning"
 FEATURES = "Features"
+CLUSTER = "Cluster"
+SHARDS = 16
 
 
 class Features(StrEnum):
@@ -88,6 +95,23 @@ StoreOption: TypeAlias = Annotated[
         rich_help_panel=FEATURES,
     ),
 ]
+HalfOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--half",
+        help="Features of half precision, which take half of the space; the same for prepare and train.",
+        rich_help_panel=FEATURES,
+    ),
+]
+MemoryLimitOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory to keep within, as 2GB: features are then read when they are needed.",
+        rich_help_panel=LEARNING,
+    ),
+]
 
 COption: TypeAlias = Annotated[
     float, typer.Option("--C", help="Weight of errors on training images.", rich_help_panel=LEARNING)
@@ -108,6 +132,25 @@ ClassWeightOption: TypeAlias = Annotated[
         rich_help_panel=LEARNING,
     ),
 ]
+ClusterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Work on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N processes here. Its "
+        "machines must see images and features by the same paths.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+ShardsOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--shards",
+        min=1,
+        help="Parts of the data on a cluster, at least as many as it has cores; models depend on it a bit.",
+        rich_help_panel=CLUSTER,
+    ),
+]
 SkipBadOption: TypeAlias = Annotated[
     bool,
     typer.Option("--skip-bad", help="Leave out images that cannot be read or used, and list them."),
@@ -126,6 +169,18 @@ SetOption: TypeAlias = Annotated[
 def n_jobs(jobs: int) -> int:
     """Return the number of cores that 0 stands for."""
     return jobs or os.cpu_count() or 1
+
+
+@contextmanager
+def workers(cluster: str | None, shards: int) -> Iterator[Cluster | None]:
+    """A cluster for as long as it is needed; None if none is asked for."""
+    if cluster is None:
+        yield None
+        return
+    from multiutility.parallel.dask import Cluster  # noqa: PLC0415
+
+    with Cluster(cluster, shards) as executor:
+        yield executor
 
 
 def numbers(option: str, text: str) -> list[float]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ import typer
 from multiutility.cli.data import opened
 from multiutility.cli.messages import guarded, guarded_resumable, show_json, stages, tell
 from multiutility.cli.options import (
+    SHARDS,
+    ClusterOption,
     DatasetArgument,
     JobsOption,
     JsonOption,
@@ -21,6 +24,7 @@ from multiutility.cli.options import (
     SplitOption,
     StoreOption,
     default_store,
+    workers,
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_skipped
@@ -48,6 +52,7 @@ def predict(
         bool, typer.Option("--resume", help="Leave out images that have all results of this model already.")
     ] = False,
     skip_bad: SkipBadOption = False,
+    cluster: ClusterOption = None,
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -60,10 +65,12 @@ def predict(
 
     begin, (predictor, _) = time.perf_counter(), read_model(model)
     results, photos = Results(out, overlay, scores, model_digest(model)), find_photos(images)
-    with stages() as note:
+    if cluster is not None:
+        photos = [replace(photo, path=photo.path.absolute()) for photo in photos]
+    with workers(cluster, SHARDS) as executor, stages() as note:
         asked = results.missing(photos) if resume else photos
         wanted, skipped = readable(asked, skip_bad, cores(jobs), note)
-        results.write(predictor, wanted, cores(jobs), partial(note, "predicting"))
+        results.write(predictor, wanted, cores(jobs), partial(note, "predicting"), executor)
         if coco:
             bad = {*asked} - {*wanted}
             results.write_coco([photo for photo in photos if photo not in bad], predictor.classes)

@@ -21,6 +21,7 @@ from multiutility.datasets.contents import (
     read_contents,
     read_split,
 )
+from multiutility.datasets.display import dataset_html
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import image_size, read_image, read_instances, read_mask
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
@@ -158,6 +159,9 @@ class DatasetFolder:
 
     def __repr__(self) -> str:
         return f"DatasetFolder({str(self.path)!r}: {len(self)} images, {len(self.classes)} classes)"
+
+    def _repr_html_(self) -> str:
+        return dataset_html(self)
 
     def _find(self, name: str) -> str:
         wrong: list[Problem] = []

@@ -9,6 +9,7 @@ import numpy as np
 
 from multiutility.experiments.cells import Cell
 from multiutility.experiments.figures import middle, series_of
+from multiutility.experiments.next_labels import NextLabels
 from multiutility.experiments.plots import curves
 from multiutility.experiments.report import Check, Report, Runs, Sheet, table, text_of
 from multiutility.experiments.study import Study
@@ -120,14 +121,14 @@ class Budget:
         return list(self.minutes) or [round(part * whole, 1) for part in PARTS]
 
     def cells(self, study: Study) -> list[Cell]:
-        """All mixes under all budgets that buy anything."""
+        """All mixes under all budgets that buy anything, and those of ``NextLabels``."""
         return [
             cell
             for minutes in self.budgets(study)
             for mix in MIXES
             for seed in study.setup.seeds
             for cell in self.bought(study, mix, minutes, seed)
-        ]
+        ] + NextLabels(self.costs).cells(study)
 
     def quick_cells(self, study: Study) -> list[Cell]:
         """The first mixes under the largest budget."""
@@ -158,8 +159,10 @@ class Budget:
             f"an image {costs.mask:g} s. Money that is left when all images are annotated goes to masks. The "
             "best mix is that of the highest mean of accuracy and recall."
         )
+        chosen = NextLabels(costs)
         sections = [table(heads, [*rows, ["**best**", *best]]), note, bought_table(lines)]
-        return Report(self.title, sections, [weak_pays(lines)], {"": draw})
+        checks = [weak_pays(lines), chosen.check(sheet)]
+        return Report(self.title, [*sections, chosen.section(sheet)], checks, {"": draw})
 
     def best(self, lines: dict[str, dict[float, Runs]], minutes: float) -> str:
         """Return the name of the best mix."""

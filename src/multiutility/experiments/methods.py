@@ -18,7 +18,6 @@ from multiutility.experiments.parameters import PENALTIES, learning_parameters
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.estimators import SelfTraining
-from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import Prepared
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
@@ -68,7 +67,7 @@ def without_edges(prepared: Prepared) -> Prepared:
     """Return the image with regions that have no neighbors."""
     problem = prepared.problem
     none = np.zeros((0, 2), dtype=np.int32)
-    alone = LabelingProblem(problem.node_features, none, problem.edge_features[:0], problem.node_sizes)
+    alone = problem.changed(edges=none, edge_features=problem.edge_features[:0])
     return replace(prepared, problem=alone)
 
 

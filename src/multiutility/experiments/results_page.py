@@ -8,6 +8,7 @@ from pathlib import Path
 
 from multiutility.datasets.files import replacing
 from multiutility.experiments.experiment import EXPERIMENTS
+from multiutility.experiments.tune_page import BEGINNING
 
 # Its pictures show images of the dataset, which may not be passed on.
 LEFT_OUT = ("qualitative",)
@@ -15,12 +16,16 @@ INTRODUCTION = """# Results
 
 Accuracy (part of all labeled pixels that is right) / mean recall (mean over classes of the part of their
 pixels that is right). Each section begins with the command that makes it, given the data folder."""
+PARAMETERS = """## How parameters were chosen
+
+By cross-validation on training images, which the searches below did; no image that the tables are about took
+part. Mean: of accuracy and mean recall."""
 
 
 def join_pages(folder: Path, page: Path) -> list[Path]:
-    """Join the pages of experiments in a folder and those in it, plots copied beside; returns the pages.
+    """Join the pages of experiments and searches in a folder and those in it; returns the pages.
 
-    Plots go to a folder named as the page without its ending.
+    Plots are copied to a folder named as the page without its ending.
     """
     order = [name for name in EXPERIMENTS if name not in LEFT_OUT]
     found = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
@@ -28,9 +33,12 @@ def join_pages(folder: Path, page: Path) -> list[Path]:
         raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")
     page.parent.mkdir(parents=True, exist_ok=True)
     parts = [INTRODUCTION, *(with_plots(path, folder, page).strip() for path in found)]
+    searches = sorted(folder.rglob(f"{BEGINNING}*.md"))
+    if searches:
+        parts += [PARAMETERS, *(path.read_text(encoding="utf-8").strip() for path in searches)]
     with replacing(page) as file:
         file.write(("\n\n".join(parts) + "\n").encode())
-    return found
+    return found + searches
 
 
 def with_plots(path: Path, folder: Path, page: Path) -> str:

@@ -38,7 +38,7 @@ GRID: dict[str, tuple[float, ...]] = {
 # Parameters of the segmenter that are tried, are known from the images' features, or do not change scores.
 APART = (
     *(*GRID, "features", "n_superpixels", "max_side", "refine"),
-    *("n_jobs", "store", "checkpoint", "progress", "callback"),
+    *("n_jobs", "store", "memory_limit", "checkpoint", "progress", "callback"),
 )
 
 Setting: TypeAlias = Mapping[str, float]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multiutility.array_file import Arrays
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
 from multiutility.learning.risk import Plane, Risk
+from multiutility.memory import make_room
 
 # The slot of a block that holds the mixture of all planes without a slot of their own.
 REST = 0
@@ -32,6 +33,9 @@ class Bundle:
         n_blocks, shape = len(risk.costs), (len(risk.costs), n_slots)
         self.risk = risk
         self.anchors = [risk.anchor(n) for n in range(n_blocks)]
+        sizes = [len(anchor.labels) for anchor in self.anchors]
+        # Caches of features look at the memory when these are read only, and here none is.
+        make_room(sum(sizes) * (8 * risk.n_labels + 12 * n_slots) + 8 * n_blocks * n_slots * (n_slots + 8))
         self.coefficients: FloatArray = np.zeros(shape)
         self.losses: FloatArray = np.zeros(shape)
         self.pairwise: FloatArray = np.zeros((*shape, risk.n_pairwise))
@@ -39,7 +43,6 @@ class Bundle:
         self.used: BoolArray = np.zeros(shape, dtype=np.bool_)
         self.coefficients[:, REST], self.used[:, REST] = 1.0, True
         self.losses[:, REST] = risk.costs * [anchor.loss for anchor in self.anchors]
-        sizes = [len(anchor.labels) for anchor in self.anchors]
         self.rest: list[FloatArray] = [np.zeros((size, risk.n_labels)) for size in sizes]
         self.labels: list[IndexArray] = [np.zeros((n_slots, size), dtype=np.int32) for size in sizes]
         self.cells: list[NDArray[np.int64]] = [np.zeros((n_slots, size), dtype=np.int64) for size in sizes]
@@ -127,15 +130,17 @@ class Bundle:
         self.anchors[block] = anchor
         return shift
 
-    def improve(self, blocks: Sequence[int], gradients: FloatArray, n_steps: int) -> FloatArray:
+    def improve(
+        self, blocks: Sequence[int], gradients: FloatArray, n_steps: int, company: float = 1.0
+    ) -> FloatArray:
         """Return better coefficients of the blocks, [B, n_slots], for gradients at the present ones.
 
         The pairwise part of the weights is taken as if it were not projected, which is a lower bound of the
-        dual: a maximum of the bound is no loss.
+        dual: a maximum of the bound is no loss. ``company`` is that of ``Dual``.
         """
         batch = list(blocks)
         pairwise = self.pairwise[batch]
-        gram = self.gram[batch] + pairwise @ pairwise.transpose(0, 2, 1)
+        gram = company * (self.gram[batch] + pairwise @ pairwise.transpose(0, 2, 1))
         return exchange(self.coefficients[batch], gradients, gram, self.used[batch], n_steps)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,32 @@ from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.examples import Example
 from multiutility.learning.journal import Journal
-from multiutility.learning.labeling_risk import LabelingRisk
-from multiutility.learning.risk import objective
+from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.solution import Callback, Minimizer, Solution, ignore
 from multiutility.models import Potts
 
 S = TypeVar("S")
+
+
+class AnchoredRisk(Protocol):
+    """What the procedure sees of a risk: labelings that its hinges are measured from, and the objective."""
+
+    @property
+    def costs(self) -> FloatArray:
+        """Weights of the hinges, C_n, [N]."""
+
+    @property
+    def labelings(self) -> list[IndexArray]:
+        """The labelings that hinges are measured from."""
+
+    def anchored(self, anchors: Sequence[IndexArray]) -> Self:
+        """Return the same risk measured from other labelings."""
+
+    def objective(self, weights: FloatArray) -> float:
+        """Return ``|w|^2 / 2 + risk(w)``; with an approximate solver, a lower estimate."""
+
+
+R = TypeVar("R", bound=AnchoredRisk)
 
 
 class Imputation(NamedTuple):
@@ -30,6 +50,13 @@ class Imputation(NamedTuple):
     labelings: list[IndexArray]
     gains: FloatArray
     unmet: dict[int, tuple[int, ...]]
+
+
+class Imputing(Protocol):
+    """Finds labelings that agree with the annotations."""
+
+    def impute(self, weights: FloatArray, previous: Sequence[IndexArray]) -> Imputation:
+        """Return labelings for the weights, which are at least as good as the previous ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +71,25 @@ class Imputer:
 
     def impute(self, weights: FloatArray, previous: Sequence[IndexArray]) -> Imputation:
         """Return labelings that agree with the annotations, for the weights."""
-        model = Potts(self.examples[0].annotation.n_labels)
         latent = [n for n, example in enumerate(self.examples) if example.latent]
-        energies = [model.energy(self.examples[n].problem, weights) for n in latent]
-        constraints = [self.examples[n].constraints for n in latent]
+        imputation = Imputation(list(previous), np.zeros(len(previous)), {})
         with warnings.catch_warnings():
             # It names places in this batch; who fits the model knows better, and warns once.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            starts = [previous[n] for n in latent]
-            results = self.solver.minimize_many(energies, constraints, starts)
-        labelings, gains, unmet = list(previous), np.zeros(len(previous)), {}
-        for n, energy, limits, result in zip(latent, energies, constraints, results, strict=True):
-            labelings[n], gains[n] = better(energy, limits, previous[n], result.labels)
+            for first in range(0, len(latent), AT_ONCE):
+                self._impute(latent[first : first + AT_ONCE], weights, imputation)
+        return imputation
+
+    def _impute(self, some: Sequence[int], weights: FloatArray, imputation: Imputation) -> None:
+        """Replace the labelings of some examples by better ones."""
+        model, (labelings, gains, unmet) = Potts(self.examples[0].annotation.n_labels), imputation
+        energies = [model.energy(self.examples[n].problem, weights) for n in some]
+        constraints = [self.examples[n].constraints for n in some]
+        results = self.solver.minimize_many(energies, constraints, [labelings[n] for n in some])
+        for n, energy, limits, result in zip(some, energies, constraints, results, strict=True):
+            labelings[n], gains[n] = better(energy, limits, labelings[n], result.labels)
             if len(open_covers := limits.unmet(labelings[n])):
                 unmet[n] = tuple(open_covers.tolist())
-        return Imputation(labelings, gains, unmet)
 
 
 def better(
@@ -92,7 +123,7 @@ class Fit(Generic[S]):
 
 
 @dataclass(frozen=True, eq=False)
-class Cccp(Generic[S]):
+class Cccp(Generic[R, S]):
     """The concave-convex procedure (Yuille and Rangarajan 2002; Yu and Joachims 2009) for eq. lvssmv-obj.
 
     Repeats: impute labelings that agree with the annotations, then solve the convex problem with their scores
@@ -106,7 +137,7 @@ class Cccp(Generic[S]):
     ``journal`` keeps what the guard has found, besides what the optimizer may keep there.
     """
 
-    optimizer: Minimizer[S]
+    optimizer: Minimizer[R, S]
     tolerance: float = 0.01
     loosest: float = 0.1
     max_iterations: int = 20
@@ -115,15 +146,15 @@ class Cccp(Generic[S]):
 
     def minimize(
         self,
-        risk: LabelingRisk,
-        imputer: Imputer,
+        risk: R,
+        imputer: Imputing,
         start: Solution[S],
         random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
     ) -> Fit[S]:
         """Start from a solution for the risk as it is anchored, of the loosest tolerance."""
         solution, objectives, reached = start, [start.primal], self.loosest
-        imputation = Imputation([plane.labels for plane in risk.anchors], np.zeros(len(risk.costs)), {})
+        imputation = Imputation(risk.labelings, np.zeros(len(risk.costs)), {})
         for iteration in range(1, self.max_iterations + 1):
             imputation = imputer.impute(solution.weights, imputation.labelings)
             risk = risk.anchored(imputation.labelings)
@@ -144,8 +175,8 @@ class Cccp(Generic[S]):
 
     def minimize_best(
         self,
-        begins: Sequence[LabelingRisk],
-        imputer: Imputer,
+        begins: Sequence[R],
+        imputer: Imputing,
         random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
     ) -> Fit[S]:
@@ -176,7 +207,7 @@ def numbered(callback: Callback, iteration: int) -> Callback:
     return lambda record: callback(replace(record, iteration=iteration))
 
 
-def guarded(risk: LabelingRisk, old: Solution[S], new: Solution[S], journal: Journal) -> Solution[S]:
+def guarded(risk: AnchoredRisk, old: Solution[S], new: Solution[S], journal: Journal) -> Solution[S]:
     """Return the new solution, but with the old weights if they are better.
 
     The primal of an approximate oracle is an estimate from the labelings it has found. Those found since then
@@ -184,7 +215,7 @@ def guarded(risk: LabelingRisk, old: Solution[S], new: Solution[S], journal: Jou
     """
     if new.primal <= old.primal:
         return new
-    both = journal.values(lambda: np.array([objective(risk, one.weights) for one in (old, new)]))
+    both = journal.values(lambda: np.array([risk.objective(one.weights) for one in (old, new)]))
     before, after = both.tolist()
     if after <= before:
         return replace(new, primal=after)

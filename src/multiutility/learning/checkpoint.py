@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ def read_checkpoint(path: Path, key: str) -> tuple[list[Arrays], Arrays]:
 def fit_key(examples: Sequence[Example], parameters: Mapping[str, Any]) -> str:
     """Hash of all that the result of a fit depends on."""
     hasher = hashlib.sha256()
-    for value in (version("multiutility"), sorted(parameters.items()), *facts_of(examples)):
+    # One after another: features of all examples may not fit in memory.
+    for value in chain((version("multiutility"), sorted(parameters.items())), facts_of(examples)):
         hasher.update(b"\n")
         if isinstance(value, np.ndarray):
             hasher.update(f"{value.dtype.str} {value.shape}".encode())

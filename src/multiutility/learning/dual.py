@@ -21,10 +21,14 @@ class Dual:
     and ``l_n``, see ``Bundle``. With ``u = sum_n (A_n^T X_n, b_n)``, the weights are u with its negative
     pairwise part cut off, and the dual objective is ``sum_n l_n - |w|^2 / 2``: the multipliers of the
     constraints on w have a closed form.
+
+    ``company`` says how many others may do the same with blocks of their own, at the same time: ``sum`` then
+    changes by so much more than the blocks, as if all of them had done what these have.
     """
 
-    def __init__(self, risk: Risk, n_slots: int) -> None:
+    def __init__(self, risk: Risk, n_slots: int, company: float = 1.0) -> None:
         self.risk = risk
+        self.company = company
         self.bundle = Bundle(risk, n_slots)
         self.sum: FloatArray = np.zeros(n_weights(risk))
 
@@ -90,7 +94,7 @@ class Dual:
         pairs = zip(blocks, scores, strict=True)
         gradients = np.array([self.gradients(n, found, weights) for n, found in pairs])
         present = self.bundle.coefficients[list(blocks)]
-        self.move(blocks, self.bundle.improve(blocks, gradients, n_steps) - present)
+        self.move(blocks, self.bundle.improve(blocks, gradients, n_steps, self.company) - present)
         return np.asarray((present * gradients).sum(axis=1))
 
     def move(self, blocks: Sequence[int], changes: FloatArray) -> None:
@@ -104,10 +108,12 @@ class Dual:
         pairwise = (changes[:, np.newaxis] @ bundle.pairwise[batch])[:, 0]
         slopes = (changes * bundle.losses[batch]).sum(axis=1)
         slopes -= lifted @ self.sum[: self.size].astype(lifted.dtype)
-        gram = (lifted @ lifted.T).astype(np.float64)
-        steps = ascend(slopes, gram, self.sum[self.size :], pairwise)
-        self.sum[: self.size] += steps.astype(lifted.dtype) @ lifted
-        self.sum[self.size :] += steps @ pairwise
+        gram = self.company * (lifted @ lifted.T).astype(np.float64)
+        # Of |max(0, v + c t p)|^2 / c, with company c, the root of c goes to both terms.
+        root = np.sqrt(self.company)
+        steps = ascend(slopes, gram, self.sum[self.size :] / root, root * pairwise)
+        self.sum[: self.size] += (self.company * steps).astype(lifted.dtype) @ lifted
+        self.sum[self.size :] += self.company * (steps @ pairwise)
         bundle.coefficients[batch] += steps[:, np.newaxis] * changes
 
     def _lifted(self, blocks: Sequence[int], coefficients: FloatArray) -> FloatArray:
@@ -128,19 +134,28 @@ class Dual:
             self.sum[: self.size] += self._lifted([n], bundle.coefficients[[n]])[0]
 
     def recenter(self, risk: Risk) -> None:
-        """Take over a risk whose anchors have changed: mixtures of shifted planes are still feasible.
+        """Take over a risk whose anchors have changed."""
+        changed = self.shift(risk)
+        self.refresh()
+        self.approach(changed)
 
-        They can be worse than the anchor's own plane, so each shifted block may move toward that.
+    def shift(self, risk: Risk) -> list[int]:
+        """Measure the blocks from other anchors; return those whose anchor has changed.
+
+        Mixtures of shifted planes are still feasible, but their sum has to be computed anew.
         """
         self.risk = self.bundle.risk = risk
         changed = [n for n, anchor in enumerate(self.bundle.anchors) if anchor is not risk.anchor(n)]
         for n in changed:
             self.bundle.recenter(n, risk.anchor(n))
             self.bundle.add(n, risk.anchor(n))
-        self.refresh()
+        return changed
+
+    def approach(self, changed: Sequence[int]) -> None:
+        """Move shifted blocks toward the planes of their anchors, which may be better than their mixtures."""
         for n in changed:
             labels, used = self.bundle.labels[n], self.bundle.used[n]
-            slot = int(np.argmax((labels == risk.anchor(n).labels).all(axis=1) & used))
+            slot = int(np.argmax((labels == self.risk.anchor(n).labels).all(axis=1) & used))
             change = -self.bundle.coefficients[[n]]
             change[0, slot] += 1
             self.move([n], change)

@@ -22,8 +22,7 @@ from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Expansion, Pinpoint, Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
-from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputer
-from multiutility.learning.checkpoint import fit_key
+from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputing
 from multiutility.learning.examples import (
     ClassWeight,
     Example,
@@ -33,15 +32,20 @@ from multiutility.learning.examples import (
     weighted,
 )
 from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import SoftStart, soft_start
+from multiutility.learning.initial import SoftStart
 from multiutility.learning.journal import Journal, Journaled
-from multiutility.learning.labeling_risk import LabelingRisk
+from multiutility.learning.labeling_risk import AT_ONCE
+from multiutility.learning.places import Elsewhere, Here, Place
 from multiutility.learning.solution import Callback, Minimizer, Optimizer, Record, Solution
+from multiutility.memory import n_bytes
 from multiutility.models import Potts
+from multiutility.parallel import Executor
 from multiutility.problem import LabelingProblem
 
 # Relative gap at which the convex problems of the first outer iteration end.
 LOOSEST = 0.1
+# Part of a limit of memory that products of features may take.
+KERNEL_SHARE = 4
 
 
 class SSVM(BaseEstimator):
@@ -66,7 +70,7 @@ class SSVM(BaseEstimator):
     random_state : int, RandomState or None
         Order of the instances.
     n_jobs : int
-        Threads of the default solver; results do not depend on it.
+        Threads of the default solver, and of the start; results do not depend on it.
     verbose : int
         Print the objective after every pass.
     callback : callable
@@ -75,6 +79,14 @@ class SSVM(BaseEstimator):
         File that keeps the state of learning, about twice a minute. If it is there, learning goes on from it,
         and ends with bit for bit the same weights; one of other problems or parameters is refused. It is
         left behind, to be removed when the result is safe. ``random_state`` must be a number then.
+    memory_limit : int, str or None
+        Memory that the process may have, in bytes or as ``"2GB"``: products of features that are kept from
+        one pass to the next take a quarter of it at most. Features themselves take what is left if the
+        problems read them through an ``ArrayCache``, as those of ``Segmenter`` do. The weights are bit for
+        bit the same, whatever the limit.
+    executor : Executor or None
+        Who learns, such as a ``Cluster``: examples go there in shards, and an ``optimizer`` must know how to
+        work with shards, as ``ShardedFrankWolfe`` does. The weights do not depend on the number of workers.
 
     Attributes
     ----------
@@ -100,13 +112,15 @@ class SSVM(BaseEstimator):
         *,
         tol: float = 0.01,
         class_weight: ClassWeight = None,
-        optimizer: Optimizer[Any] | None = None,
+        optimizer: Optimizer[Any, Any] | None = None,
         solver: Solver | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int = 1,
         verbose: int = 0,
         callback: Callback | None = None,
         checkpoint: str | Path | None = None,
+        memory_limit: int | str | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self.C = C
         self.tol = tol
@@ -118,6 +132,8 @@ class SSVM(BaseEstimator):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.memory_limit = memory_limit
+        self.executor = executor
 
     def fit(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> Self:
         """Learn weights from problems with full labelings; those whose annotation is None are left out."""
@@ -132,9 +148,12 @@ class SSVM(BaseEstimator):
     def predict(self, problems: Sequence[LabelingProblem]) -> list[IndexArray]:
         """Labelings [V] of highest score."""
         check_is_fitted(self)
-        model = Potts(self.n_labels_)
-        energies = [model.energy(problem, self.weights_) for problem in problems]
-        return [result.labels for result in self._solver().minimize_many(energies)]
+        model, solver, labelings = Potts(self.n_labels_), self._solver(), []
+        for first in range(0, len(problems), AT_ONCE):
+            some = problems[first : first + AT_ONCE]
+            results = solver.minimize_many([model.energy(problem, self.weights_) for problem in some])
+            labelings += [result.labels for result in results]
+        return labelings
 
     def decision_function(self, problems: Sequence[LabelingProblem]) -> list[NDArray[Any]]:
         """Scores [V, K] of the nodes' labels, neighbors aside."""
@@ -163,31 +182,42 @@ class SSVM(BaseEstimator):
         self._records: list[Record] = []
         self._n_problems = len(problems)
         examples = weighted(make_examples(problems, annotations), self.class_weight)
+        self._place = self._make_place()
         self._minimizer, self._journal = self._make_minimizer(examples)
         return examples
 
-    def _make_minimizer(self, examples: Sequence[Example]) -> tuple[Minimizer[Any], Journal]:
+    def _make_minimizer(self, examples: Sequence[Example]) -> tuple[Minimizer[Any, Any], Journal]:
         """Return the optimizer, with a journal if a checkpoint is asked for."""
-        optimizer = FrankWolfe() if self.optimizer is None else self.optimizer
+        optimizer = self._place.optimizer() if self.optimizer is None else self.optimizer
         if self.checkpoint is None:
             return optimizer, Journal()
         if not isinstance(self.random_state, int | np.integer):
             raise ValueError(f"random_state is {self.random_state}: checkpoints need a whole number")
-        beside = ("callback", "checkpoint", "n_jobs", "verbose")
+        beside = ("callback", "checkpoint", "executor", "memory_limit", "n_jobs", "verbose")
         parameters = {name: repr(p) for name, p in self.get_params(deep=False).items() if name not in beside}
-        key = fit_key(examples, {**parameters, "class": type(self).__name__, "optimizer": repr(optimizer)})
-        journal = Journal(Path(self.checkpoint), key)
+        parameters |= {"class": type(self).__name__, "optimizer": repr(optimizer)}
+        journal = Journal(Path(self.checkpoint), self._place.key(examples, parameters))
         return Journaled(optimizer, journal), journal
 
+    def _make_place(self) -> Place:
+        """Return where the work is done."""
+        limit = np.inf if self.memory_limit is None else n_bytes(self.memory_limit) / KERNEL_SHARE
+        if self.executor is None:
+            return Here(self._solver(), self._imputer(), self.n_jobs, limit)
+        return Elsewhere(self.executor, self._solver(), self._imputer(), limit)
+
     def _solver(self) -> Solver:
-        return Expansion(n_jobs=self.n_jobs) if self.solver is None else self.solver
+        if self.solver is not None:
+            return self.solver
+        return Expansion(n_jobs=self.n_jobs if self.executor is None else 1)
 
-    def _risk(self, examples: Sequence[Example], alpha: float, anchors: Sequence[IndexArray]) -> LabelingRisk:
-        costs = slack_costs(examples, self.C, alpha).tolist()
-        instances = [one.instance(cost) for one, cost in zip(examples, costs, strict=True)]
-        return LabelingRisk(instances, anchors, self._solver())
+    def _imputer(self) -> Solver:
+        return Pinpoint(self._solver())
 
-    def _solve(self, risk: LabelingRisk, tolerance: float) -> Solution[Any]:
+    def _risk(self, examples: Sequence[Example], alpha: float, anchors: Sequence[IndexArray]) -> Any:
+        return self._place.risk(examples, slack_costs(examples, self.C, alpha), anchors)
+
+    def _solve(self, risk: Any, tolerance: float) -> Solution[Any]:
         return self._minimizer.minimize(risk, tolerance, None, self._random_state, self._note)
 
     def _note(self, record: Record) -> None:
@@ -215,9 +245,10 @@ class SSVM(BaseEstimator):
             warnings.warn(f"{message}: allow more passes, or a larger tol", ConvergenceWarning, stacklevel=3)
         # A fitted model can be copied; what it was made with cannot.
         self._minimizer, self._journal = FrankWolfe(), Journal()
+        del self._place
         self.weights_: FloatArray = solution.weights
         self.n_labels_ = examples[0].annotation.n_labels
-        self.n_features_in_ = int(examples[0].problem.node_features.shape[1])
+        self.n_features_in_ = examples[0].problem.n_features
         self.objective_ = curve(self._records)
         self.imputed_: list[IndexArray | None] = [None] * self._n_problems
         for one, labels in zip(examples, labelings, strict=True):
@@ -259,7 +290,7 @@ class MultiUtilitySSVM(SSVM):
         tol: float = 0.01,
         max_iter: int = 20,
         class_weight: ClassWeight = None,
-        optimizer: Optimizer[Any] | None = None,
+        optimizer: Optimizer[Any, Any] | None = None,
         solver: Solver | None = None,
         imputer: Solver | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -267,6 +298,8 @@ class MultiUtilitySSVM(SSVM):
         verbose: int = 0,
         callback: Callback | None = None,
         checkpoint: str | Path | None = None,
+        memory_limit: int | str | None = None,
+        executor: Executor | None = None,
     ) -> None:
         super().__init__(
             C,
@@ -279,6 +312,8 @@ class MultiUtilitySSVM(SSVM):
             verbose=verbose,
             callback=callback,
             checkpoint=checkpoint,
+            memory_limit=memory_limit,
+            executor=executor,
         )
         self.alpha = alpha
         self.weak_loss = weak_loss
@@ -305,11 +340,11 @@ class MultiUtilitySSVM(SSVM):
             # Convex: the same as SSVM.
             solution = self._solve(self._risk(examples, self.alpha, starts(examples)), self.tol)
             return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
-        soft = soft_start(examples)
+        soft = self._place.soft_start(examples)
         known = self._expecting(examples, soft) if self.weak_loss == "expected" else examples
-        imputer = Imputer(known, self._imputer())
+        imputer = self._place.imputer(known)
         loosest = max(self.tol, LOOSEST)
-        cccp = Cccp(self._minimizer, self.tol, loosest, self.max_iter, journal=self._journal)
+        cccp: Cccp[Any, Any] = Cccp(self._minimizer, self.tol, loosest, self.max_iter, journal=self._journal)
         risk = self._risk(known, self.alpha, starts(known))
         begins = [risk.anchored(labelings) for labelings in self._beginnings(known, soft, imputer)]
         return cccp.minimize_best(begins, imputer, self._random_state, self._note)
@@ -324,13 +359,10 @@ class MultiUtilitySSVM(SSVM):
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer
 
     def _beginnings(
-        self, examples: Sequence[Example], soft: SoftStart, imputer: Imputer
+        self, examples: Sequence[Example], soft: SoftStart, imputer: Imputing
     ) -> list[list[IndexArray]]:
         """Labelings to begin with: by soft labels, and by full labelings if they have not gone into these."""
-        with warnings.catch_warnings():
-            # It names places in this batch; who fits the model knows better, and warns once.
-            warnings.simplefilter("ignore", UnmetCoverWarning)
-            found = [soft.labelings(examples, self._imputer())]
+        found = [self._place.likeliest(examples, soft)]
         if self.weak_loss == "annotation" and any(one.annotation.strong for one in examples):
             found.append(imputer.impute(self._full_weights(examples), starts(examples)).labelings)
         return found
@@ -358,7 +390,7 @@ class SelfTraining(MultiUtilitySSVM):
         alpha: float = 0.1,
         tol: float = 0.01,
         class_weight: ClassWeight = None,
-        optimizer: Optimizer[Any] | None = None,
+        optimizer: Optimizer[Any, Any] | None = None,
         solver: Solver | None = None,
         imputer: Solver | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -366,6 +398,8 @@ class SelfTraining(MultiUtilitySSVM):
         verbose: int = 0,
         callback: Callback | None = None,
         checkpoint: str | Path | None = None,
+        memory_limit: int | str | None = None,
+        executor: Executor | None = None,
     ) -> None:
         super().__init__(
             C,
@@ -381,20 +415,21 @@ class SelfTraining(MultiUtilitySSVM):
             verbose=verbose,
             callback=callback,
             checkpoint=checkpoint,
+            memory_limit=memory_limit,
+            executor=executor,
         )
         self.loss = loss
 
     def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
         if self.loss not in ("strong", "weak"):
             raise ValueError(f"loss is {self.loss!r}: expected 'strong' or 'weak'")
-        imputer = Imputer(examples, self._imputer())
+        imputer = self._place.imputer(examples)
         strong = any(one.annotation.strong for one in examples)
-        weights = self._full_weights(examples) if strong else soft_start(examples).weights
+        weights = self._full_weights(examples) if strong else self._place.soft_start(examples).weights
         imputation = imputer.impute(weights, starts(examples))
         trained = self._hardened(examples, imputation) if self.loss == "strong" else examples
-        costs = slack_costs(examples, self.C, self.alpha).tolist()
-        instances = [one.instance(cost) for one, cost in zip(trained, costs, strict=True)]
-        solution = self._solve(LabelingRisk(instances, imputation.labelings, self._solver()), self.tol)
+        risk = self._place.risk(trained, slack_costs(examples, self.C, self.alpha), imputation.labelings)
+        solution = self._solve(risk, self.tol)
         return Fit(solution, imputation, (solution.primal,), self.tol, solution.converged)
 
     def _hardened(self, examples: Sequence[Example], imputation: Imputation) -> list[Example]:

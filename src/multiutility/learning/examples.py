@@ -12,9 +12,13 @@ from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import BoolArray, FloatArray
 from multiutility.constraints import Constraints
 from multiutility.learning.labeling_risk import Instance
+from multiutility.memory import make_room
 from multiutility.problem import LabelingProblem
 
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[int, float] | None
+
+# What a block takes for each node and edge, besides its loss.
+NODE_BYTES, EDGE_BYTES = 100, 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +49,22 @@ class Example:
         if not ignored.any():
             return self
         kept = ~ignored[problem.edges].any(axis=1)
-        features = (problem.node_features, problem.edges[kept], problem.edge_features[kept])
-        return replace(self, problem=LabelingProblem(*features, problem.node_sizes), ignored=ignored)
+        left = problem.changed(edges=problem.edges[kept], edge_features=problem.edge_features[kept])
+        return replace(self, problem=left, ignored=ignored)
 
     def instance(self, cost: float) -> Instance:
         """Return the block of a risk, with weight ``cost``."""
         return Instance(self.problem, self.annotation.loss_energy(self.problem), cost, self.ignored)
+
+
+def make_instances(examples: Sequence[Example], costs: FloatArray) -> list[Instance]:
+    """Return blocks of a risk, with weights [N] of their hinges."""
+    # Caches of features look at the memory when these are read only, and here none is.
+    n_nodes, n_edges = (
+        sum(getattr(one.problem, name) for one in examples) for name in ("n_nodes", "n_edges")
+    )
+    make_room(n_nodes * (8 * examples[0].annotation.n_labels + NODE_BYTES) + n_edges * EDGE_BYTES)
+    return [one.instance(cost) for one, cost in zip(examples, costs.tolist(), strict=True)]
 
 
 def make_examples(
@@ -79,8 +93,8 @@ def check_alike(first: Example, other: Example) -> None:
         raise ValueError(
             f"annotations[{other.index}] has {number} labels: annotations[{first.index}] has {wanted}"
         )
-    for name in ("node_features", "edge_features"):
-        wanted, width = (getattr(one.problem, name).shape[1] for one in (first, other))
+    pairs = [(one.problem.n_features, one.problem.edge_features.shape[1]) for one in (first, other)]
+    for name, wanted, width in zip(("node_features", "edge_features"), *pairs, strict=True):
         if width != wanted:
             raise ValueError(
                 f"problems[{other.index}] has {width} {name}: expected {wanted}, as problems[{first.index}]"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,9 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.energy import Energy
 from multiutility.inference import Solver
+from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.examples import Example
+from multiutility.parallel import Executor, Handle, Threads, parts, put_together
 
 # How much rare labels are favored: 0 not at all, 1 so much that all labels weigh the same.
 BALANCE = 0.5
@@ -24,8 +28,13 @@ CERTAIN = 10.0
 LEAST = 0.35
 # and all of it if it must appear in a part of the nodes, as those of boxes.
 LEAST_COVERED = 1.0
+# Features tell examples if the part of their variance within examples is at most the first of these, and
+# hardly do if it is at least the second. (Networks see far: 0.6; words of small patches: 0.9.)
+TELLING = (0.65, 0.85)
 # Odds are multiplied by at most e to this; more makes no difference.
 HIGHEST = 100.0
+# Examples of a part, at least.
+LEAST_EXAMPLES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +48,18 @@ class SoftStart:
     shares: list[FloatArray]
     told: list[FloatArray]
 
-    def labelings(self, examples: Sequence[Example], solver: Solver) -> list[IndexArray]:
-        """Return the likeliest labelings that agree with the annotations; the solver meets covers."""
-        tiny = np.finfo(np.float64).tiny
-        sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
-        logs = (np.log(np.maximum(share, tiny)) for share in self.shares)
-        energies = [Energy(-size * log) for size, log in zip(sizes, logs, strict=True)]
+
+def likeliest(examples: Sequence[Example], shares: Sequence[FloatArray], solver: Solver) -> list[IndexArray]:
+    """Return the likeliest labelings, by soft labels, that agree with the annotations."""
+    tiny = np.finfo(np.float64).tiny
+    sizes = [one.problem.node_sizes[:, np.newaxis] for one in examples]
+    logs = (np.log(np.maximum(share, tiny)) for share in shares)
+    energies = [Energy(-size * log) for size, log in zip(sizes, logs, strict=True)]
+    with warnings.catch_warnings():
+        # It names places in this batch; who fits the model knows better, and warns once.
+        warnings.simplefilter("ignore", UnmetCoverWarning)
         results = solver.minimize_many(energies, [one.constraints for one in examples])
-        return [result.labels for result in results]
+    return [result.labels for result in results]
 
 
 def soft_start(
@@ -55,6 +68,8 @@ def soft_start(
     n_iterations: int = 15,
     sharpness: float = 8.0,
     locality: float = 5.0,
+    executor: Executor | None = None,
+    shards: Sequence[Handle[Sequence[Example]]] | None = None,
 ) -> SoftStart:
     """Fit a logistic regression to soft labels, which it sharpens in some rounds.
 
@@ -71,79 +86,176 @@ def soft_start(
 
     What all nodes of an example have in common cannot tell them apart, but it tells the example: grass around
     a cow would look like a cow. So each feature counts by the ``locality`` power of the part of its variance
-    that is within examples. Features are then scaled to norm 1, whatever the sizes of nodes have done to
-    them. ``shrinkage`` is the weight of the ridge in each round.
+    that is within examples; but if most of the variance of all features is within examples, as it is if they
+    see nothing but their own node, all count the same. Features are then scaled to norm 1, whatever the sizes
+    of nodes have done to them. ``shrinkage`` is the weight of the ridge in each round.
+
+    ``executor`` runs what takes long, by default in this thread; the result does not depend on it. ``shards``
+    are the parts of the examples if it has them already.
     """
-    regression = Regression(examples, locality)
-    labels = regression.priors
-    weights: FloatArray = np.zeros(regression.shape)
-    for ridge in shrinkage:
-        weights = regression.fit(labels, weights, ridge, n_iterations)
-        labels = regression.sharpened(weights, sharpness)
+    with Threads() if executor is None else nullcontext(executor) as runner:
+        if shards is None:
+            shards = [runner.put(some) for some in parts(examples, runner.n_shards, LEAST_EXAMPLES)]
+        regression = Regression(runner, shards, examples[0], locality)
+        weights: FloatArray = np.zeros(regression.shape)
+        for ridge in shrinkage:
+            weights = regression.fit(weights, ridge, n_iterations)
+            regression.sharpen(weights, sharpness)
+        shares, told = regression.shares()
     flat = (weights * regression.factors).ravel()
     pairwise = np.zeros(examples[0].problem.edge_features.shape[1])
-    told = [
-        np.where(s > 0, q, p) for s, q, p in zip(regression.sizes, labels, regression.priors, strict=True)
-    ]
-    return SoftStart(np.concatenate((flat, pairwise)), labels, told)
+    return SoftStart(np.concatenate((flat, pairwise)), shares, told)
 
 
 class Regression:
-    """Logistic regression of soft labels on features, by quasi-Newton steps over all examples."""
+    """Logistic regression of soft labels on features, by quasi-Newton steps over all examples.
 
-    def __init__(self, examples: Sequence[Example], locality: float = 0.0) -> None:
-        self.examples = examples
-        self.features: list[NDArray[Any]] = [one.problem.node_features for one in examples]
-        self.shape = examples[0].annotation.n_labels, self.features[0].shape[1]
-        self.priors = [one.annotation.prior(one.problem) for one in examples]
-        self.sizes = [counted_sizes(one, prior) for one, prior in zip(examples, self.priors, strict=True)]
-        self.least = [least_sizes(one) for one in examples]
-        self.factors: FloatArray = within_parts(examples) ** locality
-        self.scales = [inverse_norms(x, self.factors) for x in self.features]
+    All that takes long are sums over examples. They are computed part by part, and the parts do not depend on
+    who computes them.
+    """
 
-    def columns(self, weights: FloatArray) -> NDArray[Any]:
-        """Weights [K, D] as factors [D, K] of the features."""
-        return np.asarray((weights * self.factors).T, dtype=self.features[0].dtype)
+    def __init__(
+        self, executor: Executor, shards: Sequence[Handle[Sequence[Example]]], first: Example, locality: float
+    ) -> None:
+        self.executor = executor
+        self.shape = first.annotation.n_labels, first.problem.n_features
+        self.dtype = first.problem.feature_dtype
+        moments = put_together(executor, add_moments, [executor.call(moments_of, one) for one in shards])
+        self.factors: FloatArray = local_factors(moments.result(), locality)
+        factors = executor.put(self.factors)
+        self.parts = [executor.call(make_part, shard, factors) for shard in shards]
+        self.labels = [executor.call(first_labels, part) for part in self.parts]
 
-    def scores(self, example: int, columns: NDArray[Any]) -> FloatArray:
-        """Scores [V, K] of the labels of an example's nodes."""
-        return np.asarray(self.scales[example] * (self.features[example] @ columns), dtype=np.float64)
+    def rows(self, weights: FloatArray) -> Handle[NDArray[Any]]:
+        """Weights [K, D] of the features as they are."""
+        return self.executor.put(np.asarray(weights * self.factors, dtype=self.dtype))
 
-    def fit(
-        self, labels: Sequence[FloatArray], start: FloatArray, ridge: float, n_iterations: int
-    ) -> FloatArray:
-        """Return weights [K, D] of a few steps from ``start``, for soft labels [V, K] of each example."""
-        masses = [size * one for size, one in zip(self.sizes, labels, strict=True)]
-        totals = np.sum([mass.sum(axis=0) for mass in masses], axis=0)
+    def fit(self, start: FloatArray, ridge: float, n_iterations: int) -> FloatArray:
+        """Return weights [K, D] of a few steps from ``start``, for the present soft labels."""
+        call, pairs = self.executor.call, list(zip(self.parts, self.labels, strict=True))
+        masses = self.executor.get([call(masses_of, part, labels) for part, labels in pairs])
+        totals = np.sum(np.concatenate(masses), axis=0)
         scale = np.divide(1, totals**BALANCE, out=np.zeros_like(totals), where=totals > 0)
         whole = float(totals @ scale)
-        targets = [mass * scale / (whole if whole > 0 else 1.0) for mass in masses]
+        targets = [
+            call(targets_of, part, labels, scale, whole if whole > 0 else 1.0) for part, labels in pairs
+        ]
 
         def value(flat: FloatArray) -> tuple[float, FloatArray]:
             weights = flat.reshape(self.shape)
-            loss, gradient = ridge * float(flat @ flat) / 2, np.zeros(self.shape)
-            columns = self.columns(weights)
-            for n, target in enumerate(targets):
-                logs = log_softmax(self.scores(n, columns), axis=1)
-                loss -= float(np.vdot(target, logs))
-                residual = self.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
-                gradient += residual.T.astype(self.features[n].dtype) @ self.features[n]
+            losses, gradient = self._losses(self.rows(weights), targets)
+            loss = ridge * float(flat @ flat) / 2
+            for one in losses.tolist():
+                loss -= one
             return loss, (ridge * weights + gradient * self.factors).ravel()
 
         options = {"maxiter": n_iterations}
         found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x).reshape(self.shape)
 
-    def sharpened(self, weights: FloatArray, sharpness: float) -> list[FloatArray]:
-        """Return the soft labels that the weights give among those that are possible."""
-        columns = self.columns(weights)
-        return [self._shares(n, sharpness * self.scores(n, columns)) for n in range(len(self.examples))]
+    def _losses(
+        self, rows: Handle[NDArray[Any]], targets: Sequence[Handle[list[FloatArray]]]
+    ) -> tuple[FloatArray, FloatArray]:
+        pairs = zip(self.parts, targets, strict=True)
+        found = [self.executor.call(losses_of, part, target, rows) for part, target in pairs]
+        return put_together(self.executor, add_losses, found).result()
 
-    def _shares(self, example: int, scores: FloatArray) -> FloatArray:
-        scores = np.where(self.priors[example] > 0, scores, -np.inf)
-        for label, least in self.least[example].items():
-            scores[:, label] += raise_of(scores, label, self.examples[example].problem.node_sizes, least)
-        return np.asarray(softmax(scores, axis=1))
+    def sharpen(self, weights: FloatArray, sharpness: float) -> None:
+        """Replace the soft labels by those that the weights give among those that are possible."""
+        rows = self.rows(weights)
+        self.labels = [self.executor.call(sharpened, part, rows, sharpness) for part in self.parts]
+
+    def shares(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return the soft labels of all examples, and the same but as at first where nothing is said."""
+        pairs = zip(self.parts, self.labels, strict=True)
+        told = [self.executor.call(told_labels, part, labels) for part, labels in pairs]
+        return chained(self.executor.get(self.labels)), chained(self.executor.get(told))
+
+
+def chained(lists: Iterable[list[FloatArray]]) -> list[FloatArray]:
+    """Return the elements of all lists."""
+    return [one for some in lists for one in some]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some examples, with all that the regression knows of them, but for their features and soft labels."""
+
+    examples: Sequence[Example]
+    priors: list[FloatArray]
+    sizes: list[FloatArray]
+    least: list[dict[int, float]]
+    scales: list[FloatArray]
+
+    def scores(self, example: int, features: NDArray[Any], rows: NDArray[Any]) -> FloatArray:
+        """Scores [V, K] of the labels of an example's nodes."""
+        return np.asarray(self.scales[example] * (features @ rows.T), dtype=np.float64)
+
+
+def make_part(examples: Sequence[Example], factors: FloatArray) -> Part:
+    """Return a part for features that are multiplied by factors [D]."""
+    priors = [one.annotation.prior(one.problem) for one in examples]
+    sizes = [counted_sizes(one, prior) for one, prior in zip(examples, priors, strict=True)]
+    scales = [inverse_norms(one.problem.node_features, factors) for one in examples]
+    return Part(examples, priors, sizes, [least_sizes(one) for one in examples], scales)
+
+
+def first_labels(part: Part) -> list[FloatArray]:
+    """Soft labels [V, K] as the annotations have them."""
+    return part.priors
+
+
+def masses_of(part: Part, labels: Sequence[FloatArray]) -> FloatArray:
+    """Sizes of labels in each example, [n, K]."""
+    return np.array([(size * one).sum(axis=0) for size, one in zip(part.sizes, labels, strict=True)])
+
+
+def targets_of(part: Part, labels: Sequence[FloatArray], scale: FloatArray, whole: float) -> list[FloatArray]:
+    """By how much each node counts for each label, [V, K] for each example."""
+    return [size * one * scale / whole for size, one in zip(part.sizes, labels, strict=True)]
+
+
+def losses_of(part: Part, targets: Sequence[FloatArray], rows: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihood of each example [n], and minus the gradient of their sum [K, D]."""
+    losses, gradient = np.zeros(len(targets)), np.zeros(rows.shape)
+    for n, target in enumerate(targets):
+        features: NDArray[Any] = part.examples[n].problem.node_features
+        logs = log_softmax(part.scores(n, features, rows), axis=1)
+        losses[n] = np.vdot(target, logs)
+        residual = part.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
+        gradient += residual.T.astype(features.dtype) @ features
+    return losses, gradient
+
+
+def add_losses(*found: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Join the losses of parts, and add up their gradients."""
+    return np.concatenate([losses for losses, _ in found]), added([gradient for _, gradient in found])
+
+
+def added(arrays: Sequence[FloatArray]) -> FloatArray:
+    """Sum of arrays, one after another."""
+    total = arrays[0].copy()
+    for one in arrays[1:]:
+        total += one
+    return total
+
+
+def sharpened(part: Part, rows: NDArray[Any], sharpness: float) -> list[FloatArray]:
+    """Return the soft labels that weights [K, D] give among those that are possible."""
+    found = []
+    for n, (one, prior, sizes) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
+        scores = sharpness * part.scores(n, one.problem.node_features, rows)
+        scores = np.where(prior > 0, scores, -np.inf)
+        for label, least in sizes.items():
+            scores[:, label] += raise_of(scores, label, one.problem.node_sizes, least)
+        found.append(np.asarray(softmax(scores, axis=1)))
+    return found
+
+
+def told_labels(part: Part, labels: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return the soft labels, but as at first where the annotation says nothing."""
+    triples = zip(part.sizes, labels, part.priors, strict=True)
+    return [np.where(size > 0, one, prior) for size, one, prior in triples]
 
 
 def counted_sizes(example: Example, prior: FloatArray) -> FloatArray:
@@ -186,7 +298,56 @@ def raise_of(scores: FloatArray, label: int, sizes: FloatArray, least: float) ->
     return HIGHEST if missing(HIGHEST) >= 0 else float(brentq(missing, 0.0, HIGHEST))
 
 
-def within_parts(examples: Sequence[Example]) -> FloatArray:
+class Moments(NamedTuple):
+    """Size of all nodes, sums [D] of features scaled to norm 1 and of their squares, weighted by sizes.
+
+    ``between`` [D] is what the sum of squares would be if features were the same within each example.
+    """
+
+    total: float
+    first: FloatArray
+    second: FloatArray
+    between: FloatArray
+
+
+def moments_of(examples: Sequence[Example]) -> Moments:
+    """Return the moments of some examples."""
+    total, first = 0.0, np.zeros(examples[0].problem.n_features)
+    second, between = np.zeros_like(first), np.zeros_like(first)
+    for one in examples:
+        features, sizes = one.problem.node_features, one.problem.node_sizes
+        scaled = features * inverse_norms(features).astype(features.dtype)
+        whole, sums = float(sizes.sum()), sizes @ scaled
+        total, first, second = total + whole, first + sums, second + sizes @ scaled**2
+        between += sums**2 / whole if whole > 0 else 0.0
+    return Moments(total, first, second, between)
+
+
+def add_moments(*found: Moments) -> Moments:
+    """Moments of all examples, of those of parts."""
+    total, first, second, between = zip(*found, strict=True)
+    return Moments(sum(total), added(first), added(second), added(between))
+
+
+def local_factors(moments: Moments, locality: float) -> FloatArray:
+    """By how much each feature counts, [D]: by a power of the part of its variance within examples.
+
+    The power is ``locality`` for features that tell examples, and falls to zero for those that hardly do.
+
+    >>> scenery = Moments(2.0, np.zeros(2), np.array([1.0, 1.0]), np.array([0.5, 0.5]))
+    >>> details = Moments(2.0, np.zeros(2), np.array([1.0, 1.0]), np.array([0.2, 0.0]))
+    >>> local_factors(scenery, 1.0), local_factors(details, 1.0)
+    (array([0.5, 0.5]), array([1., 1.]))
+    """
+    total, first, second, between = moments
+    variance = float((second - first**2 / total).sum()) if total > 0 else 0.0
+    part = float((second - between).sum()) / variance if variance > 0 else 1.0
+    least, most = TELLING
+    power = locality * min(max((most - part) / (most - least), 0.0), 1.0)
+    return np.asarray(within_parts(moments) ** power)
+
+
+def within_parts(moments: Moments) -> FloatArray:
     """Part of the variance of each feature [D] that is within examples, of features scaled to norm 1.
 
     Features that never vary keep the part 1; if none varies within examples, all do.
@@ -195,23 +356,16 @@ def within_parts(examples: Sequence[Example]) -> FloatArray:
     >>> from multiutility.learning.examples import make_examples
     >>> from multiutility.problem import LabelingProblem
     >>> problems = [LabelingProblem([[s, 1.0], [s, -1.0]], [], np.zeros((0, 1))) for s in (1.0, -1.0)]
-    >>> within_parts(make_examples(problems, [Tags([0, 1], n_labels=2)] * 2))
+    >>> within_parts(moments_of(make_examples(problems, [Tags([0, 1], n_labels=2)] * 2)))
     array([0., 1.])
     """
-    total, first = 0.0, np.zeros(examples[0].problem.node_features.shape[1])
-    second, between = np.zeros_like(first), np.zeros_like(first)
-    for one in examples:
-        features, sizes = one.problem.node_features, one.problem.node_sizes
-        scaled = features * inverse_norms(features).astype(features.dtype)
-        whole, sums = float(sizes.sum()), sizes @ scaled
-        total, first, second = total + whole, first + sums, second + sizes @ scaled**2
-        between += sums**2 / whole if whole > 0 else 0.0
+    total, first, second, between = moments
     spread = second - first**2 / total if total > 0 else np.zeros_like(first)
     # What is left of sums of squares by rounding is no variance.
     varied = spread > 1e-6 * second
-    parts = np.divide(second - between, spread, out=np.ones_like(first), where=varied)
-    parts = np.clip(parts, 0.0, 1.0)
-    return parts if parts[varied].any() else np.ones_like(first)
+    within = np.divide(second - between, spread, out=np.ones_like(first), where=varied)
+    within = np.clip(within, 0.0, 1.0)
+    return within if within[varied].any() else np.ones_like(first)
 
 
 def inverse_norms(features: NDArray[Any], factors: FloatArray | None = None) -> FloatArray:

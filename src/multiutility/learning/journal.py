@@ -22,14 +22,18 @@ from multiutility.learning.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from multiutility.learning.risk import Risk
+from multiutility.learning.risk import Remembering
 from multiutility.learning.solution import Callback, Optimizer, Record, Run, Solution, ignore
+from multiutility.memory import make_room
 
+R = TypeVar("R", bound=Remembering)
 S = TypeVar("S")
 
 # Seconds between checkpoints, at least; they must not take more than one part in so many of the time.
 EVERY = 30.0
 SHARE = 20
+# As many times the size of a checkpoint are in memory while it is written.
+COPIES = 3
 # What goes wrong if arrays are not those of the fit that they are said to be of.
 MISFITS = (LookupError, TypeError, ValueError)
 
@@ -97,6 +101,8 @@ class Journal:
         if self._path is None:
             return
         begin = time.monotonic()
+        # It is put together in memory, of which caches of features may have taken all that they are allowed.
+        make_room(COPIES * sum(array.nbytes for arrays in (live, *self._steps) for array in arrays.values()))
         try:
             write_checkpoint(self._path, self._key, self._steps, live)
         except OSError as error:
@@ -110,36 +116,36 @@ class Journal:
         return CheckpointError(self._path or Path(), f"does not fit what is learned ({what})")
 
 
-class Chain(Generic[S]):
+class Chain(Generic[R, S]):
     """The state of an optimizer, from one problem to the next that starts from it.
 
     While results are taken from notes, there is none: ``risk`` tells how to restore it.
     """
 
-    def __init__(self, number: int, risk: Risk) -> None:
+    def __init__(self, number: int, risk: R) -> None:
         self.number = number
         self.risk = risk
         self.state: S | None = None
 
 
-class Journaled(Generic[S]):
+class Journaled(Generic[R, S]):
     """An optimizer whose solutions, and what it is at work on, are kept in a journal."""
 
-    def __init__(self, optimizer: Optimizer[S], journal: Journal) -> None:
+    def __init__(self, optimizer: Optimizer[R, S], journal: Journal) -> None:
         self.optimizer = optimizer
         self.journal = journal
         self._n_chains = 0
         # Weak: of chains that nobody can start from any more, nothing has to be kept.
-        self._chains: weakref.WeakValueDictionary[int, Chain[S]] = weakref.WeakValueDictionary()
+        self._chains: weakref.WeakValueDictionary[int, Chain[R, S]] = weakref.WeakValueDictionary()
 
     def minimize(
         self,
-        risk: Risk,
+        risk: R,
         tolerance: float,
-        start: Chain[S] | None = None,
+        start: Chain[R, S] | None = None,
         random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
-    ) -> Solution[Chain[S]]:
+    ) -> Solution[Chain[R, S]]:
         """Minimize as the optimizer does, unless that was done before."""
         rng = np.random.RandomState(0) if random_state is None else random_state
         chain = self._new_chain(risk) if start is None else start
@@ -158,15 +164,15 @@ class Journaled(Generic[S]):
         self.journal.note({**packed(found), **prefixed("random", random_arrays(rng)), **table(records)})
         return Solution(found.weights, found.primal, found.dual, chain, found.converged)
 
-    def _new_chain(self, risk: Risk) -> Chain[S]:
-        chain: Chain[S] = Chain(self._n_chains, risk)
+    def _new_chain(self, risk: R) -> Chain[R, S]:
+        chain: Chain[R, S] = Chain(self._n_chains, risk)
         self._n_chains += 1
         self._chains[chain.number] = chain
         return chain
 
     def _repeated(
-        self, known: Arrays, chain: Chain[S], rng: np.random.RandomState, callback: Callback
-    ) -> Solution[Chain[S]]:
+        self, known: Arrays, chain: Chain[R, S], rng: np.random.RandomState, callback: Callback
+    ) -> Solution[Chain[R, S]]:
         """Return a solution from the notes; the callback is told again."""
         try:
             primal, dual, converged = known["numbers"].tolist()
@@ -178,7 +184,7 @@ class Journaled(Generic[S]):
             raise self.journal.misfit(str(error)) from error
 
     def _run(
-        self, chain: Chain[S], tolerance: float, rng: np.random.RandomState, callback: Callback
+        self, chain: Chain[R, S], tolerance: float, rng: np.random.RandomState, callback: Callback
     ) -> Run[S]:
         live = self.journal.take_live()
         if live is None:
@@ -199,7 +205,7 @@ class Journaled(Generic[S]):
             raise self.journal.misfit(str(error)) from error
 
     def _live(
-        self, chain: Chain[S], run: Run[S], rng: np.random.RandomState, records: Sequence[Record]
+        self, chain: Chain[R, S], run: Run[S], rng: np.random.RandomState, records: Sequence[Record]
     ) -> Arrays:
         """Return all that it takes to go on, by this problem and by later ones."""
         live = {**table(records), **prefixed("run", run.arrays()), **prefixed("random", random_arrays(rng))}

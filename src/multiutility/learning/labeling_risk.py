@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
-from multiutility.arrays import BoolArray, FloatArray, check_range, concatenate, read_only
+from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range, concatenate, read_only
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
-from multiutility.learning.risk import Plane, Violation
+from multiutility.learning.risk import Plane, Violation, objective
 from multiutility.problem import LabelingProblem
+
+# Blocks whose energies are in memory at the same time.
+AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,6 +123,29 @@ class Seen:
         return self._planes[best], float(values[best])
 
 
+class Kernels:
+    """Products ``X X^T`` of the features of instances, of which as many are kept as there are bytes for.
+
+    They are small beside the features if there are fewer nodes than features, and save a pass over them.
+    """
+
+    def __init__(self, capacity: float) -> None:
+        self.held = 0
+        self._capacity = capacity
+        self._kept: dict[int, NDArray[Any]] = {}
+
+    def of(self, block: int, problem: LabelingProblem) -> NDArray[Any]:
+        """Return the product [V, V] of a block; the same numbers, whether it is kept or not."""
+        if block in self._kept:
+            return self._kept[block]
+        features: NDArray[Any] = problem.node_features
+        product: NDArray[Any] = features @ features.T
+        if self.held + product.nbytes <= self._capacity:
+            self._kept[block] = product
+            self.held += product.nbytes
+        return product
+
+
 def cells(labels: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
     """Places of the labels [V] in a matrix [V, K], flat.
 
@@ -136,6 +162,7 @@ class LabelingRisk:
     What the solver finds is compared with the anchor and with ``memory`` earlier labelings of the instance,
     and the best is taken: with an approximate solver the hinge is still at least the loss of the anchor. The
     solver itself starts afresh: its message passes give better starts than old labelings, and it is faster.
+    Products of features that are kept take at most ``kernel_bytes``.
     """
 
     def __init__(
@@ -144,19 +171,19 @@ class LabelingRisk:
         anchors: Sequence[NDArray[Any]],
         solver: Solver,
         memory: int = 4,
+        kernel_bytes: float = np.inf,
     ) -> None:
         self.instances = list(instances)
         self.solver = solver
         self.anchors = [one.plane(labels) for one, labels in zip(instances, anchors, strict=True)]
         self._capacity = memory
         self._seen = [Seen(memory) for _ in instances]
-        self._kernels: dict[int, NDArray[Any]] = {}
-        features = [one.problem.node_features for one in instances]
+        self._kernels = Kernels(kernel_bytes)
         self.costs: FloatArray = np.array([one.cost for one in instances], dtype=np.float64)
         self.n_labels = int(instances[0].loss.n_labels)
-        self.n_features = int(features[0].shape[1])
+        self.n_features = instances[0].problem.n_features
         self.n_pairwise = int(instances[0].problem.edge_features.shape[1])
-        self.dtype: np.dtype[Any] = np.result_type(*{array.dtype for array in features})
+        self.dtype: np.dtype[Any] = np.result_type(*{one.problem.feature_dtype for one in instances})
 
     def anchored(self, anchors: Sequence[NDArray[Any]]) -> LabelingRisk:
         """Return the same risk measured from other labelings; labelings seen so far are shared."""
@@ -167,6 +194,22 @@ class LabelingRisk:
             for instance, old, labels in zip(self.instances, self.anchors, anchors, strict=True)
         ]
         return other
+
+    def with_memory(self, memory: Mapping[str, NDArray[Any]]) -> LabelingRisk:
+        """Return the same risk with other labelings seen so far, which it shares with nobody."""
+        other = copy.copy(self)
+        other._seen = [Seen(self._capacity) for _ in self._seen]
+        other.remember(memory)
+        return other
+
+    @property
+    def labelings(self) -> list[IndexArray]:
+        """The labelings that hinges are measured from."""
+        return [plane.labels for plane in self.anchors]
+
+    def objective(self, weights: FloatArray) -> float:
+        """Return ``|w|^2 / 2 + risk(w)``; with an approximate solver, a lower estimate."""
+        return objective(self, weights)
 
     def anchor(self, block: int) -> Plane:
         """Return the plane of the labeling that the block's hinge is measured from."""
@@ -180,6 +223,11 @@ class LabelingRisk:
 
     def oracle(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
         """Return the most violated plane of each of the blocks."""
+        # Some at a time: energies of all would take as much memory as everything else that is known of them.
+        parts = (blocks[first : first + AT_ONCE] for first in range(0, len(blocks), AT_ONCE))
+        return [found for part in parts for found in self._violations(part, weights)]
+
+    def _violations(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
         scores, pairwise = self.scores(blocks, weights), weights[self.n_labels * self.n_features :]
         energies = [self.instances[n].energy(s, pairwise) for n, s in zip(blocks, scores, strict=True)]
         results = self.solver.minimize_many(energies)
@@ -239,13 +287,12 @@ class LabelingRisk:
 
     def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
-        features: NDArray[Any] = self.instances[block].problem.node_features
-        product = nodes.astype(features.dtype)
-        if len(features) > self.n_features:
+        problem = self.instances[block].problem
+        product = nodes.astype(problem.feature_dtype)
+        if problem.n_nodes > self.n_features:
+            features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
-        if block not in self._kernels:
-            self._kernels[block] = features @ features.T
-        return np.asarray(self._kernels[block] @ product)
+        return np.asarray(self._kernels.of(block, problem) @ product)
 
 
 def discriminant(

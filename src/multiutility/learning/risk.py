@@ -37,7 +37,17 @@ class Violation:
     scores: NDArray[Any]
 
 
-class Risk(Protocol):
+class Remembering(Protocol):
+    """What has a memory that is to be kept when work on it is interrupted."""
+
+    def memory(self) -> Arrays:
+        """Return what earlier calls of the oracle have left behind, and later ones depend on."""
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the memory of another process, of the same risk."""
+
+
+class Risk(Remembering, Protocol):
     """A sum of hinges, one for each block, as optimizers see it.
 
     ``risk(w) = sum_n costs[n] max_y (loss_n(y) + <w, Psi_n(y)> - <w, Psi_n(anchor_n)>)``, to be minimized
@@ -79,12 +89,6 @@ class Risk(Protocol):
 
     def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
-
-    def memory(self) -> Arrays:
-        """Return what earlier calls of the oracle have left behind, and later ones depend on."""
-
-    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Take over the memory of another process, of the same risk."""
 
 
 def n_weights(risk: Risk) -> int:

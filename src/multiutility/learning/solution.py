@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
-from multiutility.learning.risk import Risk
 
 S = TypeVar("S")
+# What is minimized: optimizers differ in what they must know of it.
+R_contra = TypeVar("R_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ class Run(Protocol[S]):
         """Return all that it takes to go on, but for the state and the random state."""
 
 
-class Minimizer(Protocol[S]):
+class Minimizer(Protocol[R_contra, S]):
     """Minimizes ``|w|^2 / 2 + risk(w)`` over weights whose pairwise part is not negative."""
 
     def minimize(
         self,
-        risk: Risk,
+        risk: R_contra,
         tolerance: float,
         start: S | None = None,
         random_state: np.random.RandomState | None = None,
@@ -103,12 +104,12 @@ class Minimizer(Protocol[S]):
         """
 
 
-class Optimizer(Minimizer[S], Protocol[S]):
+class Optimizer(Minimizer[R_contra, S], Protocol[R_contra, S]):
     """A minimizer that can be interrupted between two passes."""
 
     def begin(
         self,
-        risk: Risk,
+        risk: R_contra,
         tolerance: float,
         start: S | None = None,
         random_state: np.random.RandomState | None = None,
@@ -118,7 +119,7 @@ class Optimizer(Minimizer[S], Protocol[S]):
 
     def resume(
         self,
-        risk: Risk,
+        risk: R_contra,
         tolerance: float,
         state: S,
         arrays: Mapping[str, NDArray[Any]],
@@ -130,7 +131,7 @@ class Optimizer(Minimizer[S], Protocol[S]):
     def pack(self, state: S) -> Arrays:
         """Return a state as arrays."""
 
-    def unpack(self, risk: Risk, arrays: Mapping[str, NDArray[Any]]) -> S:
+    def unpack(self, risk: R_contra, arrays: Mapping[str, NDArray[Any]]) -> S:
         """Return the state of packed arrays, which belongs to the risk as it was anchored then."""
 
 

@@ -44,7 +44,7 @@ class Potts:
 
     def nonnegative(self, problem: LabelingProblem) -> slice:
         """The weights that must stay >= 0: the pairwise ones."""
-        first = self.n_labels * int(problem.node_features.shape[1])
+        first = self.n_labels * problem.n_features
         return slice(first, first + int(problem.edge_features.shape[1]))
 
     def indicators(self, problem: LabelingProblem, labels: ArrayLike) -> tuple[BoolArray, BoolArray]:
@@ -59,7 +59,8 @@ class Potts:
         Of the indicators of a labeling it is the joint feature; it is linear, so that sums of joint features
         can be kept as the far smaller sums of indicators.
         """
-        unary = as_features(nodes, problem.node_features).T @ problem.node_features
+        features = problem.node_features
+        unary = as_features(nodes, features).T @ features
         pairwise = as_features(edges, problem.edge_features) @ problem.edge_features
         return np.concatenate((unary.ravel(), pairwise)).astype(np.float64, copy=False)
 
@@ -70,8 +71,8 @@ class Potts:
     def scores(self, problem: LabelingProblem, weights: ArrayLike) -> FeatureArray:
         """``x_i . w_k`` [V, K], in the precision of the node features."""
         unary = self._checked(problem, weights)[: self.nonnegative(problem).start]
-        table = unary.reshape(self.n_labels, problem.node_features.shape[1])
-        return problem.node_features @ as_features(table, problem.node_features).T
+        features, table = problem.node_features, unary.reshape(self.n_labels, problem.n_features)
+        return features @ as_features(table, features).T
 
     def edge_weights(self, problem: LabelingProblem, weights: ArrayLike) -> FeatureArray:
         """``x_ij . w_p`` [E] >= 0, in the precision of the edge features."""

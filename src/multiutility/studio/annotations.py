@@ -15,6 +15,7 @@ from multiutility.datasets.contents import BOXES, CLASSES, IMAGES, MASKS, SEEDS,
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import read_mask, write_mask
 from multiutility.datasets.placement import mask_problem, size_problem
+from multiutility.studio.class_rows import append_class, class_of
 from multiutility.studio.marks import Marks
 from multiutility.studio.table_rows import BOX_TABLE, SEED_TABLE, TAG_TABLE
 
@@ -71,6 +72,11 @@ class Annotations:
         if name not in dataset:
             raise UnknownImageError(name)
         return dataset[name]
+
+    def add_class(self, data: Any) -> None:
+        """Add a class, below all others."""
+        with self._lock:
+            append_class(self.folder / CLASSES, class_of(data, self.dataset().classes))
 
     def marks(self, name: str) -> dict[str, Any]:
         """Return the marks of an image as JSON, with their version."""

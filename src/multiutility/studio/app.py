@@ -65,6 +65,7 @@ class Studio:
         return [
             Route("/", self.page),
             Route("/api/dataset", self.dataset),
+            Route("/api/classes", self.add_class, methods=["POST"]),
             Route("/api/images", self.images),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
@@ -106,6 +107,11 @@ class Studio:
             "model": self.review.model(),
             "model_trouble": self.review.trouble(),
         }
+
+    async def add_class(self, request: Request) -> Response:
+        """Add a class; the answer is the dataset with it."""
+        await run_in_threadpool(self.annotations.add_class, await read_json_body(request))
+        return await answer(self._dataset, status=201)
 
     async def images(self, _request: Request) -> Response:
         """All images, with what each has."""
@@ -220,6 +226,9 @@ class Studio:
 
     async def suggestions(self, _request: Request) -> Response:
         """What to label next."""
+        # A training is about to bring another model, and needs the cores.
+        if not self.training.running:
+            await run_in_threadpool(self.review.catch_up)
         return await answer(self.review.suggestions)
 
     async def training_state(self, _request: Request) -> Response:
@@ -265,7 +274,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
         yield
         await studio.training.close()
 
-    return Starlette(
+    app = Starlette(
         routes=studio.routes(),
         middleware=[Middleware(Guard, token=token, port=port)],
         exception_handlers={
@@ -278,6 +287,8 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
         },
         lifespan=lifespan,
     )
+    app.state.farewell = studio.training.farewell
+    return app
 
 
 def annotated(dataset: DatasetFolder) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import threading
 from collections.abc import Callable
@@ -11,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from multiutility.datasets.display import jpeg
 from multiutility.datasets.files import replacing
-from multiutility.datasets.images import IMAGE_FORMATS, TURNS, opened, orientation, rgb
 from multiutility.studio.annotations import stamp
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.superpixels import RegionMerging
@@ -60,20 +58,6 @@ class Pictures:
         with replacing(file) as target:
             target.write(content)
         return content
-
-
-def jpeg(path: Path, side: int, quality: int) -> bytes:
-    """Return an image with sides of at most so many pixels, as JPEG."""
-    with opened(path, IMAGE_FORMATS) as image:
-        turn = TURNS.get(orientation(image))
-        # JPEG decoders give a half, a quarter or an eighth of the size in a fraction of the time.
-        image.draft(None, (2 * side, 2 * side))
-        image.load()
-        small = Image.fromarray(rgb(image if turn is None else image.transpose(turn)))
-        small.thumbnail((side, side), Image.Resampling.LANCZOS)
-        file = io.BytesIO()
-        small.save(file, "JPEG", quality=quality)
-        return file.getvalue()
 
 
 def regions_of(path: Path, level: int) -> NDArray[np.uint16]:

@@ -26,6 +26,7 @@ from multiutility.vision.suggestions import Belief
 
 # Images that are predicted together: enough for all cores, few enough for the progress to be seen.
 TOGETHER = 8
+VERSION = 2  # of the files
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +134,7 @@ class Predictions:
         yield from self._write(model, missing, n_jobs, store)
 
     def _folder(self, model: Model) -> Path:
-        return self._places.predictions / model.key
+        return self._places.predictions / f"{model.key}-{VERSION}"
 
     def _write(
         self, model: Model, samples: Sequence[Sample], n_jobs: int, store: FeatureStore

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray
 from multiutility.datasets.classes import Classes
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
@@ -32,7 +34,10 @@ class Review:
         self._annotations = annotations
         self._places = places
         self._predictions = Predictions(places)
-        self._confusions: dict[tuple[str, str, str], FloatArray] = {}
+        # By image, model, version of the mask, and classes: the size of the matrices is theirs.
+        self._confusions: dict[tuple[str, str, str, Classes], FloatArray] = {}
+        self._helper = threading.Thread()
+        self._unreadable: set[str] = set()
 
     def model(self) -> dict[str, Any] | None:
         """Return what the current model was made of, if there is one."""
@@ -88,9 +93,32 @@ class Review:
         beliefs = self._predictions.beliefs(model, dataset.names)
         here = {name: translated(beliefs[name], translate) for name in dataset.names if name in beliefs}
         known = {sample.name: known_of(sample) for sample in dataset}
-        best = suggestions(here, known, dataset.classes.kinds)
-        shown = [told(one, dataset.classes) for one in best[:SHOWN]]
-        return {"model": True, "waiting": len(dataset) - len(here), "suggestions": shown}
+        best = suggestions(here, known, dataset.classes.kinds, count=SHOWN)
+        shown = [told(one, dataset.classes) for one in best]
+        waiting = sum(name not in here and name not in self._unreadable for name in dataset.names)
+        return {"model": True, "waiting": waiting, "suggestions": shown}
+
+    def catch_up(self) -> None:
+        """Begin to predict images that the model has not looked at, such as new ones; nobody waits for it."""
+        model = self._predictions.model()
+        if model is None or self._helper.is_alive():
+            return
+        missing = [one for one in self._annotations.dataset() if self._is_missing(model, one)]
+        if missing:
+            self._helper = threading.Thread(target=self._predict, args=(model, missing), daemon=True)
+            self._helper.start()
+
+    def _is_missing(self, model: Model, sample: Sample) -> bool:
+        return sample.name not in self._unreadable and not self._predictions.is_there(model, sample)
+
+    def _predict(self, model: Model, samples: list[Sample]) -> None:
+        for sample in samples:
+            if self._predictions.model() is not model:
+                return
+            try:
+                self._predictions.read(model, sample)
+            except DatasetError:
+                self._unreadable.add(sample.name)  # who opens the image is told
 
     def confidence(self, names: tuple[str, ...]) -> dict[str, float]:
         """Return the mean confidence in images that have been predicted, 0..1."""
@@ -112,7 +140,8 @@ class Review:
         """Return the confusion of an image, or None if it is not predicted, or may not be computed now."""
         if not self._predictions.is_there(model, sample):
             return None
-        key = (sample.name, model.key, self._annotations.mask_state(sample.name).version)
+        version = self._annotations.mask_state(sample.name).version
+        key = (sample.name, model.key, version, dataset.classes)
         if key not in self._confusions and compute:
             truth, predicted = sample.mask(), self._predictions.read(model, sample)[0]
             assert truth is not None  # only samples with masks are compared
@@ -152,7 +181,8 @@ def label_table(of_dataset: Classes, of_model: Classes) -> dict[int, int]:
 def translated(belief: Belief, table: dict[int, int]) -> Belief:
     """Return a belief in the dataset's labels, without patches of labels that it does not have."""
     known = (p for p in belief.patches if p.label in table and p.rival in table)
-    return Belief(tuple(Patch(table[p.label], table[p.rival], p.area, p.doubt) for p in known))
+    patches = tuple(Patch(table[p.label], table[p.rival], p.area, p.doubt) for p in known)
+    return Belief(patches, belief.place)
 
 
 def told(one: Suggestion, classes: Classes) -> dict[str, Any]:
@@ -163,7 +193,8 @@ def told(one: Suggestion, classes: Classes) -> dict[str, Any]:
         "label": None if one.label is None else classes[one.label].name,
         "gain": one.gain,
         "seconds": one.seconds,
-        "rate": one.rate,
+        "worth": one.worth,
+        "novelty": one.novelty,
         "confused": [classes[label].name for label in one.confused],
     }
 

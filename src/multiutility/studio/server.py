@@ -6,9 +6,9 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.studio.app import make_app
@@ -38,9 +38,9 @@ def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], N
 
 
 class Server(uvicorn.Server):
-    """A server that opens the browser as soon as it answers."""
+    """A server that opens the browser as soon as it answers, and ends without waiting for open pages."""
 
-    def __init__(self, app: Callable[..., Any], place: str, browser: bool) -> None:
+    def __init__(self, app: Starlette, place: str, browser: bool) -> None:
         config = uvicorn.Config(
             app,
             host=HOST,
@@ -50,6 +50,7 @@ class Server(uvicorn.Server):
             server_header=False,
         )
         super().__init__(config)
+        self._app = app
         self._place = place
         self._browser = browser
 
@@ -58,6 +59,11 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self._browser:
             webbrowser.open(self._place)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; pages that follow a training would keep their connections open."""
+        await self._app.state.farewell()
+        await super().shutdown(sockets)
 
 
 def listening(port: int | None) -> socket.socket:

@@ -27,7 +27,7 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
 from multiutility.datasets.pixels import PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem
-from multiutility.datasets.tables import header_problems, read_text
+from multiutility.datasets.tables import find_separator, header_problems, read_text
 from multiutility.datasets.writing import number_text
 
 T = TypeVar("T")
@@ -99,17 +99,19 @@ class Sheet:
     places: list[int]
     ending: str
     marked: bool
+    separator: str = ","
 
     @classmethod
-    def read(cls, path: Path, columns: Sequence[str]) -> Sheet:
-        """Read a file; a table without rows if there is none."""
+    def read(cls, path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Sheet:
+        """Read a file; a table without rows if there is none. Optional columns that it lacks come last."""
         if not path.exists():
             return cls(list(columns), [], list(range(len(columns))), "\n", marked=False)
         text = read_text(path)
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        separator = find_separator(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         header = next(reader, [])
         known = [name.strip().lower() for name in header]
-        problems = header_problems(path, known, columns, ())
+        problems = header_problems(path, known, columns, optional)
         if problems:
             raise problems[0]
         try:
@@ -121,7 +123,10 @@ class Sheet:
         with path.open("rb") as file:
             marked = file.read(3) == BOM
         ending = "\r\n" if "\r\n" in text else "\n"
-        return cls(header, rows, [known.index(name) for name in columns], ending, marked)
+        new = [name for name in optional if name not in known]
+        places = [[*known, *new].index(name) for name in (*columns, *optional)]
+        longer = [row + [""] * len(new) if row else row for row in rows]
+        return cls([*header, *new], longer, places, ending, marked, separator)
 
     def fields(self, row: Row) -> tuple[str, ...]:
         """Return the fields of our columns; empty ones of a row that is too short, as blank rows are."""
@@ -137,7 +142,7 @@ class Sheet:
     def write(self, path: Path, rows: Sequence[Row]) -> None:
         """Write the file with other rows, at once."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator=self.ending)
+        writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)
         writer.writerow(self.header)
         writer.writerows(rows)
         with replacing(path) as file:

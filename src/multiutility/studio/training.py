@@ -45,6 +45,7 @@ class Training:
         self._process: asyncio.subprocess.Process | None = None
         self._follower: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
+        self._closing = False
 
     @property
     def running(self) -> bool:
@@ -94,6 +95,12 @@ class Training:
         if not self.running:
             await self._set("none")
 
+    async def farewell(self) -> None:
+        """End all streams of events: the server waits for them when it closes."""
+        async with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+
     async def close(self) -> None:
         """End the process without a trace: the job stays as interrupted, to be offered again."""
         if self._process is not None and self._follower is not None and self.running:
@@ -109,6 +116,8 @@ class Training:
         while True:
             async with self._changed:
                 await self._changed.wait_for(partial(self._has_more, job, place))
+            if self._closing:
+                return
             if job != self._job.get("id", ""):
                 job, place = self._job.get("id", ""), 0
             for number in range(place, len(self._events)):
@@ -116,7 +125,7 @@ class Training:
             place = len(self._events)
 
     def _has_more(self, job: str, place: int) -> bool:
-        return job != self._job.get("id", "") or place < len(self._events)
+        return self._closing or job != self._job.get("id", "") or place < len(self._events)
 
     async def _follow(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None  # both are pipes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from multiutility.arrays import FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.metrics import accuracy, confusion, intersection_over_union, mean_iou, mean_recall, recall
+from multiutility.vision.display import ScoreTable, evaluation_html
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.store import FeatureStore
@@ -55,14 +55,14 @@ class Evaluation:
         """Names of the images, best first."""
         return sorted(self.accuracies, key=lambda name: (-self.accuracies[name], name))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ScoreTable:
         """Return everything as JSON; what is not defined is None."""
         recalls, unions, pixels = (
             recall(self.matrix),
             intersection_over_union(self.matrix),
             self.matrix.sum(1),
         )
-        return {
+        scores = {
             "accuracy": defined(self.accuracy),
             "mean_recall": defined(self.mean_recall),
             "mean_iou": defined(self.mean_iou),
@@ -72,6 +72,10 @@ class Evaluation:
                 for k, name in enumerate(self.classes.names)
             },
         }
+        return ScoreTable(scores)
+
+    def _repr_html_(self) -> str:
+        return evaluation_html(self)
 
 
 def defined(value: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,12 +16,18 @@ from multiutility.datasets.classes import Classes
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.solution import Callback, Record
+from multiutility.memory import MemoryLimit, n_bytes
+from multiutility.parallel import Executor, parts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.predictor import margins, per_size
 from multiutility.vision.training_set import StageProgress, TrainingSet
 
 # Images whose margins tell what is typical.
 MARGIN_IMAGES = 64
+# What learning takes besides features, as measured, for each: label of a node (checkpoints included), node,
+# edge and image; and weight, of which there are mini-batches of changes, and sums over parts of the images.
+LABEL_BYTES, NODE_BYTES, EDGE_BYTES, IMAGE_BYTES = 76, 200, 60, 16_000
+WEIGHT_BYTES = 300
 
 
 @dataclass(frozen=True)
@@ -37,17 +43,17 @@ class Units:
     edges: float
 
     @classmethod
-    def of(cls, problems: Sequence[LabelingProblem]) -> Self:
-        """Measure the features."""
-        return cls(
-            mean_norm([problem.node_features for problem in problems]),
-            mean_norm([problem.edge_features for problem in problems]),
-        )
+    def of(cls, problems: Sequence[LabelingProblem], executor: Executor | None = None) -> Self:
+        """Measure the features, where they are if an executor knows."""
+        edges = mean_norm(squares_of([problem.edge_features]) for problem in problems)
+        if executor is None:
+            return cls(mean_norm(squares_of([problem.node_features]) for problem in problems), edges)
+        calls = [executor.call(node_squares, some) for some in parts(problems, executor.n_shards)]
+        return cls(mean_norm(executor.get(calls)), edges)
 
     def balanced(self, problem: LabelingProblem) -> LabelingProblem:
         """Return the problem with features of edges in the unit of those of nodes."""
-        edge_features = problem.edge_features * np.float32(self.nodes / self.edges)
-        return LabelingProblem(problem.node_features, problem.edges, edge_features, problem.node_sizes)
+        return problem.changed(edge_features=problem.edge_features * np.float32(self.nodes / self.edges))
 
     def weights(self, balanced: FloatArray, n_edge_features: int) -> FloatArray:
         """Return weights of balanced features as weights of the original ones."""
@@ -63,10 +69,40 @@ class Units:
         return scaled
 
 
-def mean_norm(features: Sequence[NDArray[Any]]) -> float:
-    """Root mean square norm of the rows of matrices; 1 if there is nothing but zeros."""
-    total = sum(float(np.vdot(one, one)) for one in features)
-    return float(np.sqrt(total / sum(len(one) for one in features))) if total > 0 else 1.0
+def mean_norm(squares: Iterable[tuple[float, int]]) -> float:
+    """Root mean square norm of rows, of sums of squares with numbers of rows; 1 if there are only zeros."""
+    total, count = 0.0, 0
+    for one, number in squares:
+        total, count = total + one, count + number
+    return float(np.sqrt(total / count)) if total > 0 else 1.0
+
+
+def squares_of(features: Iterable[NDArray[Any]]) -> tuple[float, int]:
+    """Sum of the squares of some matrices, and the number of their rows."""
+    total, count = 0.0, 0
+    for one in features:
+        total, count = total + float(np.vdot(one, one)), count + len(one)
+    return total, count
+
+
+def node_squares(problems: Sequence[LabelingProblem]) -> tuple[float, int]:
+    """Sum of the squares of node features, and the number of nodes."""
+    return squares_of(problem.node_features for problem in problems)
+
+
+def check_memory(
+    memory_limit: int | str | None, problems: Sequence[LabelingProblem], n_labels: int, n_jobs: int
+) -> None:
+    """Raise if learning cannot keep within a limit of memory, however little of the features is kept."""
+    if memory_limit is None:
+        return
+    n_nodes, n_edges = sum(one.n_nodes for one in problems), sum(one.n_edges for one in problems)
+    state = n_nodes * (n_labels * LABEL_BYTES + NODE_BYTES)
+    state += n_edges * EDGE_BYTES + len(problems) * IMAGE_BYTES
+    largest = max(one.n_nodes * one.n_features * one.feature_dtype.itemsize for one in problems)
+    weights = n_labels * problems[0].n_features * WEIGHT_BYTES
+    needed = state + weights + (n_jobs + 1) * largest
+    MemoryLimit(n_bytes(memory_limit)).check(needed, f"learning from {len(problems):,} images")
 
 
 class PassProgress:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multiutility.annotations import UNIFORM, Annotation, Box, Full, Joint, Profile, Seed
 from multiutility.annotations.partition import Partition
+from multiutility.annotations.seed import Gaussian
 from multiutility.arrays import (
     MAX_INDEX,
     FloatArray,
@@ -39,6 +41,7 @@ def rasterize(
     tight: bool = True,
     sum_box_and_seed: bool = False,
     cell: float = 1.0,
+    again: Callable[[], IndexArray] | None = None,
     name: str = "annotation",
 ) -> Annotation | None:
     """What an annotation of pixels says about superpixels ``regions`` [H, W]; None if it says nothing.
@@ -47,7 +50,8 @@ def rasterize(
     ``Joint``. Boxes lose the part ``shrink`` of their width and height on each side; ``V_k`` are the
     superpixels with a pixel center in what is left of the boxes of label k. Node sizes are in pixels, or
     in units of ``1 / cell`` pixels. See ``Joint`` for ``beta``, ``other``, ``shares``, ``strict``, ``tight``
-    and ``sum_box_and_seed``, and ``Box`` for ``profiles`` of labels. Errors begin with ``name``.
+    and ``sum_box_and_seed``, and ``Box`` for ``profiles`` of labels. Seeds keep ``regions``, unless ``again``
+    tells how to get them another time. Errors begin with ``name``.
 
     A superpixel has one label, where its pixels may have several, so not all that is said can be kept:
 
@@ -84,7 +88,8 @@ def rasterize(
         said = Partition.of(
             annotation.tags, (b.label for b in clipped), (s.label for s in annotation.seeds), n_labels, other
         )
-        seeds = resolve_seeds(boxes, grid_seeds(annotation.seeds, nodes, cell), annotation.seeds, nodes)
+        placed = grid_seeds(annotation.seeds, nodes, cell, again)
+        seeds = resolve_seeds(boxes, placed, annotation.seeds, nodes)
         lost = sorted(set(said.seeded) - {seed.label for seed in seeds})
         # Tags that were seeds neither take the place of ``other``, nor make labels absent that nobody named.
         rest = said.tagged if lost else annotation.tags
@@ -221,12 +226,33 @@ def union_area(boxes: Sequence[PixelBox]) -> float:
     return float(np.diff(y) @ inside @ np.diff(x))
 
 
-def grid_seeds(seeds: Sequence[PixelSeed], regions: IndexArray, cell: float) -> list[Seed]:
+@dataclass(frozen=True, eq=False)
+class FetchedGaussian:
+    """A ``Gaussian`` on regions [H, W] that are fetched each time, rather than kept for every image."""
+
+    regions: Callable[[], IndexArray]
+    position: tuple[int, int]
+    cell: float
+
+    def __call__(self, tau: float) -> FloatArray:
+        """Mass of each node [V]."""
+        return Gaussian(self.regions(), self.position, self.cell)(tau)
+
+
+def grid_seeds(
+    seeds: Sequence[PixelSeed],
+    regions: IndexArray,
+    cell: float,
+    again: Callable[[], IndexArray] | None = None,
+) -> list[Seed]:
     """The seeds with the masses of the superpixels around them."""
     height, width = regions.shape
     for s, seed in enumerate(seeds):
         raise_problem(f"seeds[{s}]", seed_problem(seed, height, width))
-    return [Seed.in_grid(seed.label, (seed.y, seed.x), regions, cell) for seed in seeds]
+    if again is None:
+        return [Seed.in_grid(seed.label, (seed.y, seed.x), regions, cell) for seed in seeds]
+    places = [(seed.label, (seed.y, seed.x)) for seed in seeds]
+    return [Seed(k, int(regions[p]), FetchedGaussian(again, p, cell)) for k, p in places]
 
 
 def resolve_seeds(

@@ -16,8 +16,10 @@ from multiutility.datasets.formats.coco_export import write_coco_file
 from multiutility.datasets.images import FORMATS, read_mask, read_note, write_image, write_mask
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
+from multiutility.parallel import Executor
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.predictor import Prediction, Predictor, Progress
+from multiutility.vision.remote import predictions
 from multiutility.vision.render import overlay
 
 
@@ -64,11 +66,18 @@ class Results:
         photos: Sequence[FilePhoto],
         n_jobs: int = 1,
         progress: Progress | None = None,
+        executor: Executor | None = None,
     ) -> None:
-        """Predict and write photo by photo; after an interruption, those that are ``missing`` are left."""
+        """Predict and write photo by photo; after an interruption, those that are ``missing`` are left.
+
+        An ``executor`` predicts, if there is one.
+        """
         self.prepare(predictor)
-        predictions = predictor.predict(photos, n_jobs, progress=progress)
-        for photo, prediction in zip(photos, predictions, strict=True):
+        if executor is None:
+            found = predictor.predict(photos, n_jobs, progress=progress)
+        else:
+            found = predictions(executor, predictor, photos, progress)
+        for photo, prediction in zip(photos, found, strict=True):
             self.write_one(photo, prediction, predictor)
 
     def write_coco(self, photos: Sequence[FilePhoto], classes: Classes) -> None:

@@ -20,14 +20,26 @@ from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.solution import Callback
+from multiutility.memory import MemoryLimit, n_bytes
+from multiutility.parallel import Executor
 from multiutility.vision import defaults
+from multiutility.vision.display import fitted_html
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
-from multiutility.vision.learning import PassProgress, Units, find_label, tell_all, typical_margin, warn_unmet
+from multiutility.vision.learning import (
+    PassProgress,
+    Units,
+    check_memory,
+    find_label,
+    tell_all,
+    typical_margin,
+    warn_unmet,
+)
 from multiutility.vision.model_file import RETRAIN, ModelFileError, read_model, write_model
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
+from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
 
@@ -44,6 +56,7 @@ MADE_BY = (
     "max_iter",
     "max_side",
     "refine",
+    "half",
     "random_state",
 )
 
@@ -83,9 +96,18 @@ class Segmenter(BaseEstimator):
         Cores to use.
     store : path or None
         Folder that keeps prepared features, so that the next time they need not be computed.
+    half : bool
+        Whether features are rounded to half precision, which makes the store half as large.
+    memory_limit : int, str or None
+        Memory that the process may have while it learns, in bytes or as ``"2GB"``: features are then read
+        from the store when they are needed, or from temporary files without one. The model is bit for bit
+        the same, whatever the limit.
     checkpoint : path or None
         File that keeps the state of learning: ``fit`` goes on from it, see ``MultiUtilitySSVM``, and ``save``
         removes it.
+    executor : Executor or None
+        Who computes features, learns and predicts, such as a ``Cluster``; by default, this process. The model
+        does not depend on the number of its workers, which must see ``store`` and the images.
     progress : callable
         Called with a stage, how much of it is done, and of how much.
     callback : callable
@@ -122,7 +144,10 @@ class Segmenter(BaseEstimator):
         random_state: int = 0,
         n_jobs: int = 1,
         store: str | Path | None = None,
+        half: bool = False,
+        memory_limit: int | str | None = None,
         checkpoint: str | Path | None = None,
+        executor: Executor | None = None,
         progress: StageProgress | None = None,
         callback: Callback | None = None,
     ) -> None:
@@ -140,7 +165,10 @@ class Segmenter(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.store = store
+        self.half = half
+        self.memory_limit = memory_limit
         self.checkpoint = checkpoint
+        self.executor = executor
         self.progress = progress
         self.callback = callback
 
@@ -170,15 +198,20 @@ class Segmenter(BaseEstimator):
         """Compute the features of images; what this takes is the first part of ``fit``."""
         chosen = self.features
         named = preset(chosen, n_superpixels=self.n_superpixels) if isinstance(chosen, str) else chosen
-        store, seed = FeatureStore(self.store), self.random_state
-        return TrainingSet.prepare(
-            annotated, classes, named, self.max_side, seed, self.n_jobs, store, self.progress
+        store = FeatureStore(
+            self.store,
+            half=self.half,
+            memory_limit=self.memory_limit,
+            piecewise=self.executor is not None,
         )
+        how = (self.random_state, self.n_jobs, store, self.progress, self.executor)
+        return TrainingSet.prepare(annotated, classes, named, self.max_side, *how)
 
     def fit_prepared(self, training: TrainingSet) -> Self:
         """Learn from prepared images: the second part of ``fit``."""
         annotations = training.annotations(self.beta)
-        units = Units.of(training.problems())
+        check_memory(self.memory_limit, training.problems(), len(training.classes), self.n_jobs)
+        units = Units.of(training.problems(), self.executor)
         problems = [units.balanced(problem) for problem in training.problems()]
         learner = self._learner(training.classes, annotations, self.C / units.nodes**2)
         with warnings.catch_warnings():
@@ -218,7 +251,7 @@ class Segmenter(BaseEstimator):
         ``recall``, ``iou`` and ``pixels``; see ``Evaluation``.
         """
         check_is_fitted(self, "predictor_")
-        store = FeatureStore(self.store)
+        store = FeatureStore(self.store, half=self.half)
         return evaluate(self.predictor_, dataset, self.n_jobs, store, self._note("predicting")).to_dict()
 
     def score(self, dataset: DatasetFolder) -> float:
@@ -247,16 +280,39 @@ class Segmenter(BaseEstimator):
         model.classes_ = predictor.classes
         return model
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Scikit-learn's diagram of the parameters and, once it has learned, what the model is."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown and "predictor_" in vars(self):
+            shown["text/html"] += fitted_html(self.classes_, self._facts(), vars(self).get("objective_"))
+        return shown
+
+    def _repr_html_(self) -> str | None:
+        return self._repr_mimebundle_().get("text/html")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What there is to tell of a model; one that was loaded does not know how it came about."""
+        facts = [("features", self.predictor_.preset.preset.name), ("classes", str(len(self.classes_)))]
+        made = (("images", "n_images_"), ("iterations", "n_iter_"))
+        return facts + [(text, str(vars(self)[name])) for text, name in made if name in vars(self)]
+
     def _check_parameters(self) -> None:
         """Raise now, rather than after minutes of work."""
         for name in ("C", "alpha", "beta", "tol", "max_iter", "max_side", "n_jobs"):
             value = getattr(self, name)
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} is {value}: expected a positive number")
+        if self.memory_limit is not None:
+            MemoryLimit(n_bytes(self.memory_limit)).check(0, "this program alone")
+        if self.executor is not None and self.store is None:
+            raise ValueError("store is None: a cluster needs a folder for features that its machines share")
 
     def _predictions(self, images: Sequence[str | Path | ImageArray]) -> Iterator[Prediction]:
         check_is_fitted(self, "predictor_")
-        return self.predictor_.predict(photos(images), self.n_jobs, progress=self._note("predicting"))
+        asked, note = photos(images), self._note("predicting")
+        if self.executor is not None:
+            return predictions(self.executor, self.predictor_, asked, note)
+        return self.predictor_.predict(asked, self.n_jobs, progress=note)
 
     def _learner(
         self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
@@ -277,6 +333,8 @@ class Segmenter(BaseEstimator):
             n_jobs=self.n_jobs,
             callback=self._follower(steps),
             checkpoint=self.checkpoint,
+            memory_limit=self.memory_limit,
+            executor=self.executor,
         )
 
     def _follower(self, n_steps: int) -> Callback | None:

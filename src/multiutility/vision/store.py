@@ -1,24 +1,34 @@
-"""Prepared images in a folder: computed once, and mapped into memory from then on."""
+"""Prepared images in a folder: computed once, and mapped into memory or read piece by piece from then on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multiutility.array_file import Arrays, read_arrays, write_arrays
-from multiutility.arrays import check_range, check_shape
+from multiutility.array_file import ArrayFileError, Arrays, read_array, read_arrays, write_arrays
+from multiutility.arrays import IndexArray, check_range, check_shape, read_only
 from multiutility.datasets.errors import DatasetError
+from multiutility.memory import ArrayCache, CachedArray, MemoryLimit, NoLimit, Room, n_bytes
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared, Progress
+from multiutility.vision.half import Halves, doubled, halved
 from multiutility.vision.photo import Photo
 
 VERSION = 1  # of the files
+# What goes wrong if a file has vanished, or was damaged since it was last read.
+UNREADABLE = (FileNotFoundError, NotADirectoryError, ArrayFileError)
 
 
 class StoreWarning(UserWarning):
@@ -31,10 +41,26 @@ class FeatureStore:
     A file is named by all that its content depends on: the image, and the preset with its fitted state. Files
     appear whole or not at all: interrupted work goes on where it ended, and processes may share a folder,
     which may be deleted at any time.
+
+    With ``half``, node features are rounded to half precision, and files are half as large. With a
+    ``memory_limit``, in bytes or as ``"2GB"``, features and regions are read when they are needed, and of the
+    features as many are kept as the limit leaves room for; without a folder, they are then in one for
+    temporary files, for as long as anybody has one of the images. With ``piecewise``, it is the same without
+    a limit: such images can be pickled by the names of their files.
     """
 
-    def __init__(self, folder: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        *,
+        half: bool = False,
+        memory_limit: int | str | None = None,
+        piecewise: bool = False,
+    ) -> None:
         self.folder = None if folder is None else Path(folder)
+        self.half = half
+        self.room: Room = NoLimit() if memory_limit is None else MemoryLimit(n_bytes(memory_limit))
+        self.piecewise = piecewise or memory_limit is not None
 
     def prepare(
         self,
@@ -55,10 +81,35 @@ class FeatureStore:
         return prepared
 
     def _preparation(self, fitted: FittedPreset) -> Callable[[Photo], Prepared]:
-        if self.folder is None:
-            return lambda photo: made(fitted, photo)
-        folder = self.folder / preset_key(fitted)
-        return lambda photo: kept_or_made(folder, fitted, photo)
+        if self.folder is None and not self.piecewise:
+            return lambda photo: made(fitted, photo, self.half)
+        spill = Spill() if self.folder is None else None
+        base = self.folder if spill is None else spill.folder
+        assert base is not None  # there is one of the two
+        key = preset_key(fitted)
+        shelf = Shelf(base / (f"{key}-half" if self.half else key), fitted, self.half, spill)
+        if not self.piecewise:
+            return lambda photo: ImageFile(shelf, photo).kept_or_made()
+        cache = ArrayCache(self.room)
+        return lambda photo: read_piecewise(ImageFile(shelf, photo), cache)
+
+
+class Spill:
+    """A folder for files that vanishes when nobody refers to it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="multiutility-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """A folder with the files of one fitted preset; ``spill`` is what it vanishes with."""
+
+    folder: Path
+    fitted: FittedPreset
+    half: bool
+    spill: Spill | None = None
 
 
 def in_threads(
@@ -79,28 +130,111 @@ def in_threads(
         pool.shutdown(cancel_futures=True)
 
 
-def kept_or_made(folder: Path, fitted: FittedPreset, photo: Photo) -> Prepared:
-    """Return a photo prepared, from its file if there is one; otherwise there will be."""
-    path = folder / f"{short_hash(photo.fingerprint().encode())}.safetensors"
-    kept = read_prepared(path)
-    if kept is not None:
-        return kept
-    computed = made(fitted, photo)
-    write_prepared(path, computed)
-    # Memory that is mapped from a file can be given up and read again; that of the computed arrays cannot.
-    return read_prepared(path) or computed
+class ImageFile:
+    """The file of a photo, which is there or can be made."""
+
+    def __init__(self, shelf: Shelf, photo: Photo) -> None:
+        self.path = shelf.folder / f"{short_hash(photo.fingerprint().encode())}.safetensors"
+        self.half = shelf.half
+        self._shelf = shelf
+        self._photo = photo
+
+    def kept_or_made(self) -> Prepared:
+        """Return the photo prepared, from its file if there is one; otherwise there will be."""
+        kept = read_prepared(self.path)
+        if kept is not None:
+            return kept
+        computed = made(self._shelf.fitted, self._photo)
+        write_prepared(self.path, computed, self.half)
+        # Memory that is mapped from a file can be given up and read again; that of computed arrays cannot.
+        return read_prepared(self.path) or (rounded(computed) if self.half else computed)
 
 
-def made(fitted: FittedPreset, photo: Photo) -> Prepared:
+class PieceReader:
+    """Reads parts of the file of an image; if it is gone, ``made`` gives the image anew.
+
+    Pickled, it only knows the file: who is given it elsewhere has nothing to make another one of.
+    """
+
+    def __init__(self, path: Path, half: bool, made: Callable[[], Prepared] | None = None) -> None:
+        self._path = path
+        self._half = half
+        self._made = made
+
+    def fill(self, out: NDArray[np.float32]) -> None:
+        """Read the node features into an array of their shape."""
+        try:
+            read_features(self._path, out, self._half)
+        except UNREADABLE as error:
+            out[...] = self._anew(error).problem.node_features
+
+    def regions(self) -> IndexArray:
+        """Read the regions, int32 [H, W]."""
+        try:
+            found: IndexArray = read_only(read_array(self._path, "regions"))
+        except UNREADABLE as error:
+            return self._anew(error).regions
+        return found
+
+    def _anew(self, error: Exception) -> Prepared:
+        if self._made is None:
+            fix = "is the store on a disk that all machines share?"
+            raise OSError(f"{self._path}: features cannot be read ({error}); {fix}") from error
+        return self._made()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PieceReader, (self._path, self._half)
+
+
+class StoredImage(Prepared):
+    """An image whose regions, and the node features of whose problem, are read from a file each time."""
+
+    reader: PieceReader
+
+    def __init__(self, problem: LabelingProblem, reader: PieceReader) -> None:
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "reader", reader)
+
+    @property
+    def regions(self) -> IndexArray:
+        """Regions int32 [H, W]."""
+        return self.reader.regions()
+
+    @property
+    def fetch(self) -> Callable[[], IndexArray]:
+        """How to get the regions another time."""
+        return self.reader.regions
+
+
+def read_piecewise(file: ImageFile, cache: ArrayCache) -> StoredImage:
+    """Return an image of which only what is small is in memory."""
+    problem = file.kept_or_made().problem
+    reader = PieceReader(file.path, file.half, file.kept_or_made)
+    source = CachedArray(cache, (problem.n_nodes, problem.n_features), np.float32, reader.fill)
+    # Copies: views would keep the file mapped.
+    small = (np.array(one) for one in (problem.edges, problem.edge_features, problem.node_sizes))
+    return StoredImage(LabelingProblem.from_source(source, *small), reader)
+
+
+def made(fitted: FittedPreset, photo: Photo, half: bool = False) -> Prepared:
     """Compute the features of a photo; what goes wrong is told with its name."""
     image = photo.image()
     try:
-        return fitted.prepare(image)
+        computed = fitted.prepare(image)
     except DatasetError:
         raise
     except Exception as error:  # Features of one's own, and of models that somebody forged, fail in all ways.
         reason = str(error) or type(error).__name__
         raise ValueError(f"{photo.name}: its features cannot be computed: {reason}") from error
+    return rounded(computed) if half else computed
+
+
+def rounded(prepared: Prepared) -> Prepared:
+    """Return an image with the node features that a file of half precision would have."""
+    problem = prepared.problem
+    features = doubled(halved(problem.node_features))
+    parts = (problem.edges, problem.edge_features, problem.node_sizes)
+    return Prepared(LabelingProblem(read_only(features), *parts), prepared.regions)
 
 
 def preset_key(fitted: FittedPreset) -> str:
@@ -116,11 +250,15 @@ def short_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def write_prepared(path: Path, prepared: Prepared) -> None:
+def write_prepared(path: Path, prepared: Prepared, half: bool = False) -> None:
     """Write a file, with checksums."""
     problem = prepared.problem
+    features: Arrays = {"node_features": np.asarray(problem.node_features, dtype="<f4")}
+    if half:
+        numbers, exponent = halved(problem.node_features)
+        features = {"node_features": numbers, "exponent": exponent}
     arrays: Arrays = {
-        "node_features": np.asarray(problem.node_features, dtype="<f4"),
+        **features,
         "edges": np.asarray(problem.edges, dtype="<i4"),
         "edge_features": np.asarray(problem.edge_features, dtype="<f4"),
         "node_sizes": np.asarray(problem.node_sizes, dtype="<f8"),
@@ -138,13 +276,34 @@ def read_prepared(path: Path) -> Prepared | None:
     """Return what is in a file; None, with a warning unless there is no such file, if it has to be made."""
     try:
         arrays = read_arrays(path)
-        names = "node_features", "edges", "edge_features", "node_sizes"
-        problem, regions = LabelingProblem(*(arrays[name] for name in names)), arrays["regions"]
+        names = "edges", "edge_features", "node_sizes"
+        problem = LabelingProblem(full_features(arrays), *(arrays[name] for name in names))
+        regions = arrays["regions"]
         check_shape(regions, "regions", (None, None))
         check_range(regions, "regions", problem.n_nodes, "regions")
+        if not np.array_equal(np.bincount(regions.ravel(), minlength=problem.n_nodes), problem.node_sizes):
+            raise ValueError("its regions are not as large as its nodes")
         return Prepared(problem, regions)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, LookupError, TypeError) as error:
         warnings.warn(f"{path}: damaged ({error}); it is made anew", StoreWarning, stacklevel=2)
         return None
+
+
+def full_features(arrays: Arrays) -> NDArray[Any]:
+    """Return the node features in single precision; those of files of half precision are a copy."""
+    features = arrays["node_features"]
+    if features.dtype != np.float16:
+        return features
+    check_shape(arrays["exponent"], "exponent", (1,))
+    return read_only(doubled(Halves(features, arrays["exponent"])))
+
+
+def read_features(path: Path, out: NDArray[np.float32], half: bool) -> None:
+    """Read the node features of a file into an array of their shape."""
+    if not half:
+        read_array(path, "node_features", out)
+        return
+    numbers = read_array(path, "node_features", np.empty(out.shape, dtype=np.float16))
+    doubled(Halves(numbers, read_array(path, "exponent", np.empty(1, dtype=np.int32))), out)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from multiutility.arrays import IndexArray
 from multiutility.datasets.classes import Kind
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import Prepared
+from multiutility.vision.novelty import Novelty, Place, place_of
 from multiutility.vision.predictor import Predictor, local_scores, margins_of, per_size
 
 Action: TypeAlias = Literal["tags", "seeds", "boxes", "mask"]
@@ -24,6 +26,8 @@ SECONDS: Mapping[Action, float] = {"tags": 2.0, "seeds": 3.0, "boxes": 10.0, "ma
 # What part of the expected error in what they speak of points and boxes take away. A mask takes all of it.
 # A box leaves open which of its pixels are the object, a point leaves open how far the object reaches.
 REMOVED: Mapping[Action, float] = {"seeds": 0.5, "boxes": 0.8, "mask": 1.0}
+# How much kinds say of where things are: images are compared with those that have as much, or more.
+LEVELS: Mapping[Action, int] = {"tags": 0, "seeds": 1, "boxes": 1, "mask": 2}
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Belief:
-    """What a model thinks of an image, in patches."""
+    """What a model thinks of an image, in patches, and what the image looks like, see ``place_of``."""
 
     patches: tuple[Patch, ...]
+    place: Place = ()
 
     @classmethod
     def of(cls, predictor: Predictor, prepared: Prepared, labels: IndexArray) -> Self:
@@ -64,23 +69,27 @@ class Belief:
         ``Predictor.scores``.
         """
         problem, n_labels = prepared.problem, len(predictor.classes)
+        weighted = predictor.preset.preset.weighted
+        place = place_of(problem, weighted)
         if n_labels == 1:
-            return cls((Patch(0, 0, 1.0, 0.0),))
+            return cls((Patch(0, 0, 1.0, 0.0),), place)
         scores = local_scores(problem, predictor.weights, labels, n_labels)
         margin, rivals = margins_of(scores, labels)
-        if predictor.preset.preset.weighted:
+        if weighted:
             margin = per_size(margin, problem)
         doubt = predictor.typical_margin / (margin + predictor.typical_margin)
-        return cls(tuple(patches_of(problem, labels, rivals, doubt)))
+        return cls(tuple(patches_of(problem, labels, rivals, doubt)), place)
 
     @classmethod
-    def from_json(cls, data: Iterable[Sequence[float]]) -> Self:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return what ``to_json`` gave."""
-        return cls(tuple(Patch(int(y), int(r), float(a), float(d)) for y, r, a, d in data))
+        patches = (Patch(int(y), int(r), float(a), float(d)) for y, r, a, d in data["patches"])
+        return cls(tuple(patches), tuple(map(float, data["place"])))
 
-    def to_json(self) -> list[list[float]]:
-        """Return a list for each patch: label, rival, area and doubt."""
-        return [[p.label, p.rival, round(p.area, 6), round(p.doubt, 4)] for p in self.patches]
+    def to_json(self) -> dict[str, Any]:
+        """Return a list for each patch, with label, rival, area and doubt, and the place."""
+        patches = [[p.label, p.rival, round(p.area, 6), round(p.doubt, 4)] for p in self.patches]
+        return {"patches": patches, "place": [round(value, 5) for value in self.place]}
 
     def given(self, known: Known) -> Belief:
         """Return what is left to doubt, given what is annotated; the model need not have seen it yet.
@@ -90,8 +99,9 @@ class Belief:
         in what has it as label or rival.
         """
         if known.mask:
-            return Belief(())
-        return Belief(tuple(Patch(p.label, p.rival, p.area, p.doubt * left(p, known)) for p in self.patches))
+            return Belief((), self.place)
+        doubts = (Patch(p.label, p.rival, p.area, p.doubt * left(p, known)) for p in self.patches)
+        return Belief(tuple(doubts), self.place)
 
 
 @dataclass(frozen=True)
@@ -108,13 +118,23 @@ class Known:
         """All labels that are named in any way."""
         return self.tags | self.boxes | self.seeds
 
+    @property
+    def level(self) -> int | None:
+        """How much is said of where things are, see ``LEVELS``; None without any annotation."""
+        if self.mask:
+            return LEVELS["mask"]
+        if self.boxes or self.seeds:
+            return LEVELS["boxes"]
+        return LEVELS["tags"] if self.tags else None
+
 
 @dataclass(frozen=True)
 class Suggestion:
     """Annotate an image in a way: of one label, or of all if ``label`` is None.
 
-    ``gain`` is the share of the image whose error it is expected to mend, ``seconds`` the time it takes, and
-    ``confused`` the label and rival that the model doubts most.
+    ``gain`` is the share of the image whose error it is expected to mend, ``seconds`` the time it takes,
+    ``confused`` the label and rival that the model doubts most, and ``novelty`` in 0..1 how much the image
+    differs from those that are annotated or suggested already.
     """
 
     name: str
@@ -123,11 +143,17 @@ class Suggestion:
     gain: float
     seconds: float
     confused: tuple[int, int]
+    novelty: float = 1.0
 
     @property
     def rate(self) -> float:
         """Gain for each minute."""
         return 60 * self.gain / self.seconds
+
+    @property
+    def worth(self) -> float:
+        """Gain for each minute, times novelty: what is like the rest teaches little about other images."""
+        return self.rate * self.novelty
 
 
 @dataclass(frozen=True)
@@ -143,22 +169,26 @@ def suggestions(
     known: Mapping[str, Known],
     kinds: Sequence[Kind],
     effort: Effort | None = None,
+    count: int | None = None,
 ) -> list[Suggestion]:
-    """Return the best thing to annotate of each image that is in doubt, best first.
+    """Return the best thing to annotate of each image that is in doubt, best first; at most ``count``.
 
     ``beliefs`` are by name of the image, ``kinds`` those of the labels. A patch P with label y and rival r is
     wrong with probability ``p``, half of its doubt, and counts for the error ``e = area p``. What is gained:
 
     - a mask: the sum of all e;
-    - boxes or points for all objects of a label k, which is no stuff, and is named for the image, or if it
-      has no tags, predicted: a part (0.8, or 0.5) of the e of the patches with y = k or r = k;
+    - boxes or points for all objects of a label k, which is no stuff, and is named for the image: a part
+      (0.8, or 0.5) of the e of the patches with y = k or r = k;
     - tags: ``sum_P e (1 - (1 - p) q_P(r) - p q_P(y))``, where ``q_P(k)`` is the probability that k is
       elsewhere in the image. For if only one of y and r is in the image, its tags settle the patch, and if
       both are, they do not help. ``q_P(k)`` is the largest probability of k in any other patch, which is
       1 - p if it is the label there, and p if it is the rival.
 
-    Each is divided by the time it takes: seconds of one annotation, times the number of labels for tags, or
-    of objects for boxes and points, as far as the model sees any.
+    Each is divided by the time it takes: seconds of one annotation, times the number of objects that the
+    model sees for boxes and points, or of labels for tags. These are as many as annotated images have on
+    average, if there are any: what a young model sees in an image is no guide to it. That is what the image
+    itself gains; what others gain from it is the more, the less it is like those that have such annotations,
+    or are suggested before it: the one with the largest rate times novelty comes next, see ``Novelty``.
 
     >>> doubtful = Belief((Patch(label=0, rival=1, area=1.0, doubt=0.2),))
     >>> sure = Belief((Patch(label=0, rival=1, area=1.0, doubt=0.02),))
@@ -167,25 +197,49 @@ def suggestions(
     [('b', 'tags', 0.1, 2.0, 3.0), ('a', 'tags', 0.01, 2.0, 0.3)]
     """
     assumed, nothing = effort or Effort(), Known()
-    best = []
-    for name, belief in beliefs.items():
-        options = list(options_for(name, belief, known.get(name, nothing), kinds, assumed))
-        if options:
-            best.append(max(options, key=lambda one: one.rate))
-    return sorted(best, key=lambda one: (-one.rate, one.name))
+    # By name, so that of equals the first comes first.
+    names = sorted(beliefs)
+    named = [len(one.named) for one in known.values() if one.named]
+    usual = float(np.mean(named)) if named else None
+    novelty = Novelty({name: beliefs[name].place for name in names}, len(set(LEVELS.values())))
+    options: list[Suggestion] = []
+    rows: list[int] = []
+    for row, name in enumerate(names):
+        here = known.get(name, nothing)
+        found = list(options_for(name, beliefs[name], here, kinds, assumed, usual))
+        options += found
+        rows += [row] * len(found)
+        if here.level is not None:
+            novelty.take(name, here.level)
+    return list(islice(in_turn(options, np.array(rows, dtype=np.intp), novelty), count))
+
+
+def in_turn(options: list[Suggestion], rows: NDArray[np.intp], novelty: Novelty) -> Iterator[Suggestion]:
+    """Yield the best option, take its image, and so on until no image is left."""
+    rates = np.array([one.rate for one in options])
+    levels = np.array([LEVELS[one.action] for one in options], dtype=np.intp)
+    open_ = np.ones(len(options), dtype=np.bool_)
+    while open_.any():
+        news = novelty.of(rows, levels)
+        best = int(np.argmax(np.where(open_, rates * news, -1.0)))
+        yield replace(options[best], novelty=float(news[best]))
+        novelty.take(options[best].name, int(levels[best]))
+        open_ &= rows != rows[best]
 
 
 def options_for(
-    name: str, belief: Belief, known: Known, kinds: Sequence[Kind], effort: Effort
+    name: str, belief: Belief, known: Known, kinds: Sequence[Kind], effort: Effort, n_tags: float | None
 ) -> Iterator[Suggestion]:
-    """Yield all that may be annotated of an image and gains something."""
+    """Yield all that may be annotated of an image and gains something; ``n_tags`` are usual, if known."""
     everything = belief.given(known).patches
     patches = [patch for patch in everything if patch.error > 0]
     if not patches:
         return
     labels = {patch.label for patch in belief.patches}
 
-    def option(action: Action, label: int | None, gain: float, count: int, about: list[Patch]) -> Suggestion:
+    def option(
+        action: Action, label: int | None, gain: float, count: float, about: list[Patch]
+    ) -> Suggestion:
         worst = max(about, key=lambda patch: patch.error)
         confused = (worst.label, worst.rival)
         return Suggestion(name, action, label, gain, count * effort.seconds[action], confused)
@@ -194,9 +248,9 @@ def options_for(
     if not known.tags:
         gain = tag_gain(everything)
         if gain > 0:
-            yield option("tags", None, gain, len(labels), patches)
-    # Nobody can click on what is not there: only what was named, or without tags what is predicted.
-    for label in sorted(known.named if known.tags else labels):
+            yield option("tags", None, gain, n_tags or len(labels), patches)
+    # Nobody can click on what is not there: first tags tell what is, and what is not.
+    for label in sorted(known.named):
         about = [patch for patch in patches if label in (patch.label, patch.rival)]
         if kinds[label] == "stuff" or not about:
             continue

@@ -13,11 +13,13 @@ from multiutility.datasets.contents import BOXES, MASKS, SEEDS, TAGS
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.parallel import Executor
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
 from multiutility.vision.fitted_presets import fitted_preset
 from multiutility.vision.photo import FilePhoto, Photo, Shrunk, resized
 from multiutility.vision.rasterize import rasterize
+from multiutility.vision.remote import fill
 from multiutility.vision.store import FeatureStore
 
 # Told a stage of the work, how much of it is done, and of how much.
@@ -56,8 +58,12 @@ class TrainingSet:
         n_jobs: int = 1,
         store: FeatureStore | None = None,
         progress: StageProgress | None = None,
+        executor: Executor | None = None,
     ) -> Self:
-        """Fit the preset on the photographs, and compute all features that are not in the store yet."""
+        """Fit the preset on the photographs, and compute all features that are not in the store yet.
+
+        An ``executor`` computes them, if there is one.
+        """
         if not photos:
             raise ValueError("no image has an annotation: there is nothing to learn from")
         kept = FeatureStore(None) if store is None else store
@@ -67,6 +73,8 @@ class TrainingSet:
         report = progress or ignore
         fit_note, note = partial(report, "fitting features"), partial(report, "features")
         fitted = fitted_preset(preset, shrunk, random_state, n_jobs, kept.folder, fit_note)
+        if executor is not None:
+            fill(executor, kept, fitted, shrunk, note)
         return cls(classes, fitted, side, photos, kept.prepare(fitted, shrunk, n_jobs, note))
 
     @property
@@ -90,9 +98,17 @@ class TrainingSet:
 
     def _annotations(self, beta: float) -> Iterator[Annotation | None]:
         for n, (name, prepared) in enumerate(zip(self.names, self.prepared, strict=True)):
-            regions, other, cell = prepared.regions, self.classes.other, 1 / prepared.regions.size
-            small = self.small_annotation(n)
-            yield rasterize(small, regions, len(self.classes), beta=beta, other=other, cell=cell, name=name)
+            one, regions = self.photos[n], prepared.regions
+            yield rasterize(
+                resized(one.annotation(), one.photo.size(), (regions.shape[0], regions.shape[1])),
+                regions,
+                len(self.classes),
+                beta=beta,
+                other=self.classes.other,
+                cell=1 / regions.size,
+                again=prepared.fetch,
+                name=name,
+            )
 
 
 def ignore(_stage: str, _done: int, _total: int) -> None:
@@ -102,8 +118,7 @@ def ignore(_stage: str, _done: int, _total: int) -> None:
 def in_shares(prepared: Prepared) -> LabelingProblem:
     """Return the problem with sizes of nodes as shares of the image; features are shared."""
     problem = prepared.problem
-    sizes = problem.node_sizes / problem.node_sizes.sum()
-    return LabelingProblem(problem.node_features, problem.edges, problem.edge_features, sizes)
+    return problem.changed(node_sizes=problem.node_sizes / problem.node_sizes.sum())
 
 
 def annotated_photos(dataset: DatasetFolder) -> list[AnnotatedPhoto]:

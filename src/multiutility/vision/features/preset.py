@@ -41,6 +41,11 @@ class Prepared:
     problem: LabelingProblem
     regions: IndexArray
 
+    @property
+    def fetch(self) -> Callable[[], IndexArray] | None:
+        """How to get the regions another time, if nobody should keep them."""
+        return None
+
 
 @dataclass(frozen=True)
 class Preset:

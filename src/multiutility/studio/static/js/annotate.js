@@ -3,16 +3,16 @@
 import { getBytes, getPicture, imagePath } from "./api.js";
 import { openDocument } from "./document.js";
 import { h, swatch, toast, typing } from "./dom.js";
-import { Labels, labelOfKey } from "./labels.js";
+import { Labels, labelOfKey, newLabelButton } from "./labels.js";
 import { Regions } from "./regions.js";
-import { neighbor, state, updateImage } from "./state.js";
+import { changes, neighbor, state, updateImage } from "./state.js";
 import { BoxTool, PaintTool, SeedTool, TagTool, colorOf, drawBoxes, drawSeeds } from "./tools.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
 
 const TOOLS = {
   tags: { key: "t", name: "Tags", hint: "Name everything of your classes that is in the picture: click the names, or press their keys." },
-  boxes: { key: "b", name: "Boxes", hint: "Drag a box around each object of the chosen label. Drag its sides to change it." },
-  seeds: { key: "p", name: "Points", hint: "Click once on each object of the chosen label." },
+  boxes: { key: "b", name: "Boxes", hint: "Drag a box around each object of the chosen label. Click a box to move it or to give it another label." },
+  seeds: { key: "p", name: "Points", hint: "Click once on each object of the chosen label. Click a point again to move it or to give it another label." },
   mask: { key: "m", name: "Mask", hint: "Click or drag over regions to color them. Where nothing is colored, nothing is learned." },
 };
 
@@ -36,6 +36,10 @@ export async function showAnnotate(view, name, tool, label) {
   return () => page.close();
 }
 
+function maskColors() {
+  return [[0, 0, 0, 0], ...state.dataset.classes.map((one) => [...rgb(one.color), 225])];
+}
+
 class AnnotatePage {
   constructor(view, document, picture) {
     Object.assign(this, { document, picture });
@@ -46,8 +50,7 @@ class AnnotatePage {
     this.cross = null;
     this.build(view);
     this.viewport = new Viewport(this.canvas, (context, unit) => this.paint(context, unit));
-    const colors = [[0, 0, 0, 0], ...state.dataset.classes.map((one) => [...rgb(one.color), 225])];
-    this.maskLayer = new PixelLayer(picture, document, colors);
+    this.maskLayer = new PixelLayer(picture, document, maskColors());
     this.hoverLayer = new PixelLayer(picture, document, [[0, 0, 0, 0], [255, 255, 255, 150]]);
     this.edgeLayer = new PixelLayer(picture, document, [[255, 255, 255, 150]]);
     this.viewport.show(picture, document);
@@ -89,7 +92,7 @@ class AnnotatePage {
       text,
     );
     this.hint = h("p", { id: "tool-hint", class: "hint" });
-    this.labels = new Labels((name) => this.labelClicked(name), (name) => this.toggleTag(name));
+    this.labels = this.makeLabels();
     this.objects = h("ul", { class: "objects", "aria-label": "Boxes and points" });
     this.maskPanel = this.buildMaskPanel();
     view.replaceChildren(
@@ -115,7 +118,26 @@ class AnnotatePage {
         h("div", { class: "stage" }, this.canvas),
         h("aside", { class: "side", "aria-label": "Labels" }, this.hint, this.maskPanel,
           h("div", { class: "side-head" }, h("h2", {}, "Labels"), h("span", { class: "muted small" }, "in picture")),
-          this.labels.element, this.objects)));
+          this.labels.element, newLabelButton((name) => this.added(name)), this.objects)));
+  }
+
+  makeLabels() {
+    return new Labels((name) => this.labelClicked(name), (name) => this.toggleTag(name));
+  }
+
+  // Here or in another window; masks that come from there may have its color already.
+  classesChanged() {
+    const labels = this.makeLabels();
+    this.labels.element.replaceWith(labels.element);
+    this.labels = labels;
+    this.maskLayer.colors = maskColors();
+    this.updateMask(null);
+    this.update();
+  }
+
+  added(name) {
+    if (settings.tool !== "tags") this.labelClicked(name);
+    this.labels.reveal(name);
   }
 
   buildMaskPanel() {
@@ -147,7 +169,8 @@ class AnnotatePage {
     const { canvas } = this;
     canvas.addEventListener("pointerdown", (event) => this.pointerDown(event));
     canvas.addEventListener("pointermove", (event) => this.pointerMove(event));
-    for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (event) => this.pointerUp(event));
+    canvas.addEventListener("pointerup", (event) => this.pointerUp(event));
+    canvas.addEventListener("pointercancel", (event) => { this.cancelStroke(this.place(event)); this.pointerUp(event); });
     canvas.addEventListener("pointerleave", () => this.tool.hover?.({ x: -1, y: -1 }, 1));
     canvas.addEventListener("blur", () => { this.cross = null; this.redraw(); });
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
@@ -160,6 +183,8 @@ class AnnotatePage {
     this.onKeyUp = (event) => { if (event.key === " ") this.space = false; };
     window.addEventListener("keydown", this.onKey);
     window.addEventListener("keyup", this.onKeyUp);
+    this.onClasses = () => this.classesChanged();
+    changes.addEventListener("classes", this.onClasses);
     this.onFocus = () => this.document.refresh().catch((error) => toast(error.message, "bad"));
     window.addEventListener("focus", this.onFocus);
   }
@@ -170,6 +195,7 @@ class AnnotatePage {
     window.removeEventListener("keydown", this.onKey);
     window.removeEventListener("keyup", this.onKeyUp);
     window.removeEventListener("focus", this.onFocus);
+    changes.removeEventListener("classes", this.onClasses);
     this.document.release();
     this.viewport.close();
     updateImage(this.document);
@@ -239,6 +265,7 @@ class AnnotatePage {
     this.erase(false);
     this.tool.relabel?.(name);
     this.update();
+    this.labels.reveal(name);
   }
 
   toggleTag(name) {
@@ -273,7 +300,7 @@ class AnnotatePage {
     this.canvas.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     if (this.pointers.size === 2) {
-      this.endStroke(this.place(event));
+      this.cancelStroke(this.place(event));
       this.panning = true;
     } else if (event.button === 1 || this.space || (this.tool.pans && event.button === 0)) {
       this.panning = true;
@@ -281,6 +308,7 @@ class AnnotatePage {
     } else if (event.button === 0) {
       this.document.hold();
       this.working = true;
+      this.before = this.document.past.length;
       this.tool.down(this.place(event), this.unit);
     }
   }
@@ -325,6 +353,16 @@ class AnnotatePage {
     if (!this.working) return;
     this.working = false;
     this.tool.up(place, this.unit);
+    this.document.release();
+    this.update();
+  }
+
+  // What the first of two fingers did was not meant: they zoom.
+  cancelStroke(place) {
+    if (!this.working) return;
+    this.working = false;
+    this.tool.up(place, this.unit);
+    this.document.takeBack(this.before);
     this.document.release();
     this.update();
   }
@@ -439,7 +477,7 @@ class AnnotatePage {
   updateObjects() {
     const { boxes, seeds } = this.document.marks;
     const row = (kind, mark, n, text) => {
-      const choose = () => { this.use(kind); this.tools[kind].chosen = n; this.update(); };
+      const choose = () => { this.use(kind); this.tools[kind].choose(n); this.update(); };
       return h("li", { class: this.tools[kind].chosen === n && settings.tool === kind ? "chosen" : "" },
         h("button", { type: "button", class: "object", onclick: choose,
           onkeydown: (event) => { if (kind === "boxes" && settings.tool === "boxes" && this.nudge(event)) event.preventDefault(); } },

@@ -15,7 +15,7 @@ function short(value) {
 
 // `curves` are {name, class, values: [[x, y], ...]}.
 export function chart(curves, { width = 560, height = 220, title }) {
-  const box = { left: 52, right: width - 12, top: 10, bottom: height - 26 };
+  const box = { left: 60, right: width - 12, top: 10, bottom: height - 26 };
   const points = curves.flatMap((curve) => curve.values);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": title });
   if (!points.length) return picture;

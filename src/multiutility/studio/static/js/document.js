@@ -3,6 +3,7 @@
 import { RequestError, getBytes, getJson, imagePath, pack, request, sendJson } from "./api.js";
 import { ask, toast } from "./dom.js";
 import { mergeMarks, mergeMasks, sameMarks } from "./merge.js";
+import { knowClasses } from "./state.js";
 
 const RETRY = 2000;
 const MAX_UNDO = 200;
@@ -35,6 +36,7 @@ export async function openDocument(name) {
   const found = await getJson(imagePath(name));
   let mask = null;
   if (found.mask_version !== "none") mask = (await getBytes(imagePath(name, "/mask"))).bytes;
+  await knowClasses(found.marks, mask);
   const fresh = new ImageDocument(found, mask);
   open.set(name, fresh);
   return fresh;
@@ -55,8 +57,13 @@ export class ImageDocument extends EventTarget {
     this.trouble = null;
   }
 
-  get dirty() {
+  get changes() {
     return this.marksDirty || this.maskDirty;
+  }
+
+  // Also while the last change is on its way: until the server has said so, it is not saved.
+  get dirty() {
+    return this.changes || Boolean(this.busy);
   }
 
   get hasMask() {
@@ -93,6 +100,12 @@ export class ImageDocument extends EventTarget {
 
   undo() {
     this.replay(this.past, this.future, "after", "before");
+  }
+
+  // Undoes what came after so many changes, as if it had never been.
+  takeBack(count) {
+    while (this.past.length > count) this.undo();
+    this.future = [];
   }
 
   redo() {
@@ -133,12 +146,12 @@ export class ImageDocument extends EventTarget {
   async save() {
     if (this.busy) return;
     this.busy = true;
-    while (this.dirty && !this.held) {
+    while (this.changes && !this.held) {
       try {
         if (this.marksDirty) await this.saveMarks();
         else await this.saveMask();
         this.trouble = null;
-        if (!this.dirty) channel.postMessage({ name: this.name });
+        if (!this.changes) channel.postMessage({ name: this.name });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
         if (error.status === 400 || error.status === 404) this.giveUp(error);
@@ -151,6 +164,7 @@ export class ImageDocument extends EventTarget {
       told();
     }
     this.busy = false;
+    told();
   }
 
   async saveMarks() {
@@ -165,6 +179,7 @@ export class ImageDocument extends EventTarget {
       );
       const now = await answer.json();
       if (answer.status === 409) {
+        await knowClasses(now, null);
         this.marks = mergeMarks(this.marksBase.marks, this.marks, plain(now));
         this.marksDirty = true;
         this.dispatchEvent(new CustomEvent("change", { detail: { part: "marks", rectangle: null } }));
@@ -195,6 +210,7 @@ export class ImageDocument extends EventTarget {
   async joinMask(answer) {
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const theirs = bytes.length ? bytes : new Uint8Array(this.mask.length);
+    await knowClasses(this.marks, theirs);
     const { merged, conflicts } = mergeMasks(this.maskBase.mask, this.mask, theirs);
     let result = merged;
     if (conflicts) {
@@ -225,11 +241,12 @@ export class ImageDocument extends EventTarget {
 
   // Another window has saved something.
   async refresh() {
-    if (this.dirty || this.busy) return;
+    if (this.dirty) return;
     const found = await getJson(imagePath(this.name));
     const mask = found.mask_version === this.maskBase.version ? null
       : (await getBytes(imagePath(this.name, "/mask"))).bytes;
-    if (this.dirty || this.busy) return;
+    await knowClasses(found.marks, mask);
+    if (this.dirty) return;
     if (found.marks.version !== this.marksBase.version) {
       this.marks = plain(found.marks);
       this.marksBase = { marks: this.marks, version: found.marks.version };

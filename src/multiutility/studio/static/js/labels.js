@@ -1,7 +1,8 @@
 // The list of labels beside a picture: which one is drawn with, and which are tags of the picture.
 
+import { RequestError } from "./api.js";
 import { h, swatch } from "./dom.js";
-import { state } from "./state.js";
+import { addClass, state } from "./state.js";
 
 // Without T, B, P, M, E, F, which are tools.
 export const KEYS = "1234567890qwryuioasdghjklzxcvn";
@@ -23,6 +24,11 @@ export class Labels {
     return { name: one.name, box, button, count: button.querySelector(".count"), element: h("div", { class: "label-row" }, button, box) };
   }
 
+  // With many labels the list is longer than the window.
+  reveal(name) {
+    this.rows.find((row) => row.name === name)?.element.scrollIntoView({ block: "nearest" });
+  }
+
   update(marks, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.includes(name);
@@ -35,6 +41,34 @@ export class Labels {
       element.classList.toggle("tagged", box.checked);
     }
   }
+}
+
+// Opens the dialog for a new label; `added` is told its name.
+export function newLabelButton(added) {
+  const dialog = document.getElementById("class-dialog");
+  const form = dialog.querySelector("form");
+  const trouble = document.getElementById("class-trouble");
+  const open = () => {
+    form.reset();
+    trouble.textContent = "";
+    form.onsubmit = async (event) => {
+      event.preventDefault();
+      const name = form.elements.name.value.trim();
+      try {
+        await addClass(name, form.elements.kind.value);
+      } catch (error) {
+        if (!(error instanceof RequestError)) throw error;
+        trouble.textContent = `It is not added: ${error.message}.`;
+        return;
+      }
+      dialog.close();
+      added(name);
+    };
+    document.getElementById("class-cancel").onclick = () => dialog.close();
+    dialog.showModal();
+    form.elements.name.focus();
+  };
+  return h("button", { type: "button", class: "quiet new-label", onclick: open }, "+ New label");
 }
 
 export function labelOfKey(key) {

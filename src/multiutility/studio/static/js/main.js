@@ -7,7 +7,7 @@ import { saveState, saving } from "./document.js";
 import { showGallery } from "./gallery.js";
 import { showNext } from "./next.js";
 import { showReview } from "./review.js";
-import { loadDataset, loadImages, state } from "./state.js";
+import { changes, loadDataset, loadImages, state } from "./state.js";
 import { showTrain } from "./train.js";
 
 const VIEWS = { gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext };
@@ -102,6 +102,8 @@ async function begin() {
   if (training.status === "interrupted" && !location.hash.startsWith("#/train")) {
     toast("A training was interrupted: see Train.");
   }
+  // A picture that is open takes over new labels by itself: somebody may be drawing in it.
+  changes.addEventListener("classes", () => { if (view.dataset.view !== "annotate") route(); });
   addEventListener("hashchange", route);
   await route();
 }

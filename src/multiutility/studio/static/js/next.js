@@ -4,8 +4,11 @@ import { getJson, imagePath } from "./api.js";
 import { duration, h, percent, plural, toast } from "./dom.js";
 import { state } from "./state.js";
 
+// Novelty above which it is told.
+const UNLIKE = 0.7;
+
 const WORDS = {
-  tags: () => "Tag what is in it",
+  tags: (_, image) => (image?.boxes || image?.seeds ? "Tag what else is in it" : "Tag what is in it"),
   boxes: (label) => `Draw a box around each ${label}`,
   seeds: (label) => `Click on each ${label}`,
   mask: () => "Paint its mask",
@@ -21,7 +24,7 @@ export async function showNext(view) {
       const found = await getJson("/api/suggestions");
       if (closed) return;
       page.replaceChildren(...content(found));
-      if (found.waiting && (await getJson("/api/training")).status === "running" && !closed) timer = setTimeout(load, 4000);
+      if (found.model && found.waiting) timer = setTimeout(load, 4000);
     } catch (error) {
       toast(error.message, "bad");
     }
@@ -35,13 +38,13 @@ export async function showNext(view) {
 
 function content({ model, waiting, suggestions }) {
   const intro = model
-    ? "Where your next minutes are worth most, by what the model is unsure of. The list follows what you annotate; train again after ten or twenty."
+    ? "Where your next minutes are worth most, by what the model is unsure of, and by what looks unlike the pictures that you have labeled. The list follows what you annotate; train again after ten or twenty."
     : "There is no model yet that could say where it needs help. Begin with tags of these pictures, which takes seconds each, then train.";
   if (!suggestions.length) return [
     h("h1", {}, "What next?"),
     h("p", { class: "intro" }, "Nothing is left to suggest: train again, or add pictures."),
   ];
-  const best = Math.max(...suggestions.map((one) => one.rate ?? 0));
+  const best = Math.max(...suggestions.map((one) => one.worth ?? 0));
   return [
     h("h1", {}, "What next?"),
     h("p", { class: "intro" }, intro),
@@ -56,18 +59,19 @@ function row(one, best) {
     (part, n) => (n ? encodeURIComponent(part) : part),
   ).join("/");
   const [label, rival] = one.confused;
-  const reason = label ? `It is unsure between ${label} and ${rival}.` : "";
+  const unlike = one.novelty > UNLIKE ? " Little that looks like it is labeled this well." : "";
+  const reason = label ? `It is unsure between ${label} and ${rival}.${unlike}` : "";
   const gain = h(
     "span",
-    { class: "gain", title: one.rate ? `Expected to mend ${percent(one.gain, 1)} of this picture` : "" },
+    { class: "gain", title: one.worth ? `Expected to mend ${percent(one.gain, 1)} of this picture` : "" },
   );
-  if (best) gain.style.width = `${Math.max(3, Math.round((100 * one.rate) / best))}%`;
+  if (best) gain.style.width = `${Math.max(3, Math.round((100 * one.worth) / best))}%`;
   return h("li", {}, h("a", { href: address },
     h("img", { src: `${imagePath(one.name, "/thumbnail")}?v=${image?.stamp}`, alt: "", loading: "lazy" }),
     h(
       "span",
       { class: "what" },
-      h("b", {}, WORDS[one.action](one.label)),
+      h("b", {}, WORDS[one.action](one.label, image)),
       h("span", { class: "muted" }, one.name),
       h("span", { class: "small" }, reason),
     ),

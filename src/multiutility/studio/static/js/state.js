@@ -1,6 +1,6 @@
 // What all views share: the dataset, its images, and which of them are shown.
 
-import { getJson } from "./api.js";
+import { getJson, sendJson } from "./api.js";
 
 export const state = {
   dataset: null,
@@ -17,6 +17,27 @@ export async function loadDataset() {
   state.dataset = await getJson("/api/dataset");
   state.dataset.classes.forEach((one, label) => { one.label = label; });
   return state.dataset;
+}
+
+const channel = new BroadcastChannel("studio-classes");
+channel.onmessage = () => reloadClasses();
+
+async function reloadClasses() {
+  await loadDataset();
+  changes.dispatchEvent(new Event("classes"));
+}
+
+export async function addClass(name, kind) {
+  await sendJson("POST", "/api/classes", { name, kind });
+  await reloadClasses();
+  channel.postMessage(name);
+}
+
+// Somebody else, in another browser or in the table itself, may have added classes that marks and masks have now.
+export async function knowClasses({ tags, boxes, seeds }, mask) {
+  const known = new Set(state.dataset.classes.map((one) => one.name));
+  const named = [...tags, ...[...boxes, ...seeds].map((mark) => mark.label)];
+  if (named.some((name) => !known.has(name)) || mask?.some((value) => value > known.size)) await reloadClasses();
 }
 
 let reading = null;

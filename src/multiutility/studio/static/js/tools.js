@@ -28,8 +28,14 @@ export class BoxTool {
   constructor(page) {
     this.page = page;
     this.cursor = "crosshair";
-    this.chosen = null;
+    this.choose(null);
     this.action = null;
+  }
+
+  // What was just drawn has grips, but the next label and the next box, even inside it, are not for it.
+  choose(place, fresh = false) {
+    this.chosen = place;
+    this.fresh = fresh;
   }
 
   get boxes() {
@@ -40,17 +46,20 @@ export class BoxTool {
     this.page.document.setMarks({ ...this.page.document.marks, boxes }, this.stroke);
   }
 
-  // What is at a place: a corner or side of the chosen box, its inside, or a side of any other.
+  // What is at a place: a corner or side of the chosen box, or its inside. Of one that was just drawn only the
+  // grips count, and of others nothing: objects lie side by side and in each other, and the next drag draws.
   find({ x, y }, unit) {
-    const reach = (this.page.touch ? TOUCH : GRIP) * unit;
+    const reach = this.reach(unit);
     const chosen = this.boxes[this.chosen];
-    if (chosen) {
-      const sides = grips(chosen).find((grip) => Math.hypot(grip.x - x, grip.y - y) <= reach * 1.3);
-      if (sides) return { box: this.chosen, ...sides };
-      if (inside(chosen, x, y, reach)) return { box: this.chosen, ...sideAt(chosen, x, y, reach) };
-    }
-    const near = this.boxes.findIndex((box) => inside(box, x, y, reach) && !inside(box, x, y, -reach));
-    return near < 0 ? null : { box: near, ...sideAt(this.boxes[near], x, y, reach) };
+    if (!chosen) return null;
+    const grip = grips(chosen).find((one) => Math.hypot(one.x - x, one.y - y) <= reach * 1.3);
+    if (grip) return { box: this.chosen, ...grip };
+    if (this.fresh || !inside(chosen, x, y, reach)) return null;
+    return { box: this.chosen, ...sideAt(chosen, x, y, reach) };
+  }
+
+  reach(unit) {
+    return (this.page.touch ? TOUCH : GRIP) * unit;
   }
 
   down(place, unit) {
@@ -59,7 +68,7 @@ export class BoxTool {
     this.moved = false;
     const found = this.find(place, unit);
     if (found) {
-      this.chosen = found.box;
+      this.choose(found.box);
       this.action = { ...found, old: this.boxes[found.box], current: this.boxes[found.box] };
     } else {
       this.action = { draws: true };
@@ -87,14 +96,15 @@ export class BoxTool {
     const place = this.boxes.indexOf(this.action.current);
     this.set(place < 0 ? [...this.boxes, box] : this.boxes.with(place, box));
     this.action.current = box;
-    this.chosen = this.boxes.indexOf(box);
+    this.choose(this.boxes.indexOf(box), this.action.draws);
   }
 
-  up(place) {
-    if (this.action && !this.moved && this.action.draws) {
-      const around = this.boxes.map((box, n) => ({ box, n })).filter(({ box }) => inside(box, place.x, place.y, 0));
+  up(place, unit) {
+    if (this.action && !this.moved) {
+      const near = ({ box }) => inside(box, place.x, place.y, this.reach(unit));
+      const around = this.boxes.map((box, n) => ({ box, n })).filter(near);
       around.sort((a, b) => area(a.box) - area(b.box));
-      this.chosen = around[0]?.n ?? null;
+      this.choose(around[0]?.n ?? null);
     }
     this.action = null;
     this.page.redraw();
@@ -110,7 +120,7 @@ export class BoxTool {
   }
 
   relabel(label) {
-    const box = this.boxes[this.chosen];
+    const box = this.fresh ? null : this.boxes[this.chosen];
     this.stroke = ++strokes;
     if (box && box.label !== label) this.set(this.boxes.with(this.chosen, { ...box, label }));
   }
@@ -119,7 +129,7 @@ export class BoxTool {
     if (!this.boxes[this.chosen]) return;
     this.stroke = ++strokes;
     this.set(this.boxes.toSpliced(this.chosen, 1));
-    this.chosen = null;
+    this.choose(null);
   }
 
   // Arrow keys: move the chosen box, or its lower right corner.
@@ -136,8 +146,13 @@ export class SeedTool {
   constructor(page) {
     this.page = page;
     this.cursor = "crosshair";
-    this.chosen = null;
+    this.choose(null);
     this.dragging = null;
+  }
+
+  choose(place, fresh = false) {
+    this.chosen = place;
+    this.fresh = fresh;
   }
 
   get seeds() {
@@ -157,12 +172,12 @@ export class SeedTool {
     this.stroke = ++strokes;
     const near = this.find(place, unit);
     if (near >= 0) {
-      this.chosen = near;
+      this.choose(near);
     } else {
       const pixel = this.pixel(place);
       if (!pixel) return;
       this.set([...this.seeds, { label: this.page.label, ...pixel }]);
-      this.chosen = this.seeds.length - 1;
+      this.choose(this.seeds.length - 1, true);
     }
     this.dragging = place;
     this.page.redraw();
@@ -190,7 +205,7 @@ export class SeedTool {
   }
 
   relabel(label) {
-    const seed = this.seeds[this.chosen];
+    const seed = this.fresh ? null : this.seeds[this.chosen];
     this.stroke = ++strokes;
     if (seed && seed.label !== label) this.set(this.seeds.with(this.chosen, { ...seed, label }));
   }
@@ -199,7 +214,7 @@ export class SeedTool {
     if (!this.seeds[this.chosen]) return;
     this.stroke = ++strokes;
     this.set(this.seeds.toSpliced(this.chosen, 1));
-    this.chosen = null;
+    this.choose(null);
   }
 }
 

@@ -12,6 +12,7 @@ const STAGES = [
   ["predicting", "Coloring all pictures"],
 ];
 const MIN_MASKS = 5;
+const RETRY = 3000;
 
 export async function showTrain(view) {
   const page = new TrainPage(view, await getJson("/api/training"));
@@ -29,13 +30,29 @@ class TrainPage {
     this.form = this.buildForm();
     view.replaceChildren(h("section", { class: "page" },
       h("h1", {}, "Train"), this.buildCounts(), this.form, this.status, this.actions, this.details, this.figure));
-    this.source = new EventSource("/api/training/events");
-    this.source.onmessage = ({ data }) => this.take(JSON.parse(data));
+    this.connect();
     this.draw();
+  }
+
+  // Browsers try again by themselves, but not after they were refused, as by a studio that was started again.
+  connect() {
+    const source = new EventSource("/api/training/events");
+    this.source = source;
+    source.onmessage = ({ data }) => this.take(JSON.parse(data));
+    source.onopen = () => { this.away = ""; this.draw(); };
+    source.onerror = () => {
+      const refused = source.readyState === EventSource.CLOSED;
+      this.away = refused
+        ? "The studio was started again: open the new address from the terminal in this browser."
+        : "The studio does not answer: start it again in the terminal. A training that was under way can be resumed.";
+      this.draw();
+      if (refused) this.retry = setTimeout(() => this.connect(), RETRY);
+    };
   }
 
   close() {
     this.source.close();
+    clearTimeout(this.retry);
   }
 
   reset() {
@@ -86,7 +103,7 @@ class TrainPage {
     );
     return h("div", { class: "train-form" },
       h("label", { for: "features" }, "How to look at pictures"), this.features,
-      h("label", { class: "check", for: "hold-out" }, this.holdOut,
+      h("label", { class: "check", for: "hold-out", hidden: !this.job.annotated.mask }, this.holdOut,
         h("span", {}, "Set one of five masks aside, to score the model on pictures that it has not learned from")),
       this.startButton);
   }
@@ -143,13 +160,14 @@ class TrainPage {
     this.form.hidden = running;
     this.startButton.disabled = !this.job.annotated.any;
     this.status.textContent = this.sentence();
-    this.status.className = `intro ${status === "failed" ? "bad" : ""}`;
+    this.status.className = `intro ${this.away || status === "failed" ? "bad" : ""}`;
     this.drawActions(running);
     this.drawStages(running);
     this.drawCurve();
   }
 
   sentence() {
+    if (this.away) return this.away;
     const { status, message } = this.job;
     const made = this.model ? `The model has learned from ${plural(this.model.n_images, "picture")} in ${duration(this.model.seconds)}.` : "";
     if (status === "running") return made ? `${made} Now it colors all pictures; you can look at it already.` : `Training… ${this.left()}`;
@@ -164,6 +182,8 @@ class TrainPage {
 
   left() {
     const now = [...this.stages.values()].at(-1);
+    const features = this.stages.get("features");
+    if (features && features.done === features.total && now === features) return "Learning begins.";
     if (!now?.left) return "";
     // Learning ends when it has converged: its share is a guess, and at the beginning a bad one.
     if (now.stage === "learning") return now.done < 15 ? "Learning takes a few minutes." : `At most about ${duration(now.left)} left.`;
