@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from itertools import product
 
@@ -95,3 +97,9 @@ def latent_objective(
         slack = hinge(problem, annotation, best, weights)
         total += c / len(problems) * (1.0 if annotation.strong else alpha) * slack
     return total
+
+
+def pid_after(_number: int) -> int:
+    """Number of the process, after so long that others have to help; here, where workers can import it."""
+    time.sleep(0.2)
+    return os.getpid()

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from learning_cases import fulls, random_problems, tags
+from learning_cases import fulls, pid_after, random_problems, tags
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_mask
 from multiutility.inference import Expansion, Pinpoint
@@ -90,12 +90,6 @@ def test_a_worker_killed_and_another_one_joining_change_nothing(cluster: Cluster
     pids = {nanny.pid for nanny in killer.machines.workers.values()}
     assert killer.killed not in pids
     assert {one.result() for one in [cluster.call(pid_after, n) for n in range(8)]} == pids
-
-
-def pid_after(_number: int) -> int:
-    """Number of the process, after so long that others have to help."""
-    time.sleep(0.2)
-    return os.getpid()
 
 
 def test_example(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
