@@ -18,8 +18,8 @@ Accuracy (part of all labeled pixels that is right) / mean recall (mean over cla
 pixels that is right). Each section begins with the command that makes it, given the data folder."""
 PARAMETERS = """## How parameters were chosen
 
-By cross-validation on training images, which the searches below did; no image that the tables are about took
-part. Mean: of accuracy and mean recall."""
+Searches by cross-validation on training images: none of the images that the tables are tested on takes part.
+Mean: of accuracy and mean recall."""
 
 
 def join_pages(folder: Path, page: Path) -> list[Path]:
