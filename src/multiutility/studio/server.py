@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -31,10 +32,10 @@ def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], N
         server = Server(app, place, browser)
         tell(f"The studio of {folder} is at {place}")
         tell("Everything is saved as you go. Ctrl-C ends it.")
-        try:
+        # The server raises it once it has ended, unless the shell that started it has signals ignored.
+        with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
-        except KeyboardInterrupt:
-            tell("The studio is closed.")
+        tell("The studio is closed.")
 
 
 class Server(uvicorn.Server):
