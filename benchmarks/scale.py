@@ -18,9 +18,7 @@ Exit code: 0 if all targets are met, 1 if not, 3 if something could not be measu
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import os
 import shutil
 import sys
 import tempfile
@@ -38,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from learning import COST, GIGABYTE, HEADER, MISSED, MISSING, SIFT_FLOW, THREADS, Passes, Row
+from learning import COST, GIGABYTE, HEADER, SIFT_FLOW, Passes, Row, conclude, with_one_thread
 from multiutility import LabelingProblem
 from multiutility.annotations import Full
 from multiutility.learning import SSVM, FrankWolfe
@@ -211,18 +209,9 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of growth, whole, cluster")
     options = parser.parse_args()
     rows = measure(options.quick, options.scratch, options.only)
-    if options.json:
-        options.json.write_text(json.dumps([row.record() for row in rows], indent=1) + "\n")
-    missed = [row for row in rows if row.met is False]
-    missing = [row for row in rows if row.missing]
-    print(
-        f"\n{sum(row.met is True for row in rows)} targets met, {len(missed)} missed, {len(missing)} missing"
-    )
-    return MISSING if missing else MISSED if missed else 0
+    return conclude(rows, options.json)
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != "1" for name in THREADS):
-        # BLAS reads them when NumPy is imported, and that has happened.
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(THREADS, "1"))
+    with_one_thread()
     sys.exit(main())
