@@ -146,8 +146,15 @@ def test_class_weights_have_mean_one() -> None:
         np.add.at(sizes, labels, problem.node_sizes)
     balanced = class_weights(examples, "balanced")
     np.testing.assert_allclose(balanced * sizes, sizes.sum() / 3)
+    halfway = class_weights(examples, 0.5)
+    np.testing.assert_allclose(halfway / halfway[0], np.sqrt(balanced / balanced[0]))
+    assert halfway @ sizes == pytest.approx(sizes.sum())
+    np.testing.assert_allclose(class_weights(examples, 0), np.ones(3))
     given = class_weights(examples, {1: 4.0})
     assert given[1] / given[0] == pytest.approx(4)
     assert given @ sizes == pytest.approx(sizes.sum())
     with pytest.raises(ValueError, match=r"class_weight\[7\]"):
         class_weights(examples, {7: 1.0})
+    for wrong in (1.5, -0.1, "balance"):
+        with pytest.raises(ValueError, match="a number from 0 to 1"):
+            class_weights(examples, wrong)  # type: ignore[arg-type]

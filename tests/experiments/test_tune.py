@@ -17,7 +17,7 @@ from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto, TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy
 
-GRID = {"C": (1e-4, 1.0), "alpha": (0.1, 1.0), "beta": ()}
+GRID = {"C": (1e-4, 1.0), "class_weight": (), "alpha": (0.1, 1.0), "beta": ()}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_only_masks_are_held_out(mixed: TrainingSet) -> None:
     assert bench.n_folds == 2
     assert bench.strong == [0, 1]
     assert sorted(n for fold in bench.folds for n in fold) == [0, 1]
-    assert bench.tunable == {"C", "alpha", "beta"}
+    assert bench.tunable == {"C", "class_weight", "alpha", "beta"}
 
 
 def test_score_is_that_of_a_model_that_has_not_seen_the_fold(
@@ -125,6 +125,21 @@ def test_finds_the_better_setting_and_goes_on_after_an_interruption(
         tuner.tune(mixed)
 
 
+def test_tries_class_weights_unless_they_are_given_by_name(
+    mixed: TrainingSet, segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def likes_half(_: Bench, tried: Segmenter, __: int) -> float:
+        assert isinstance(tried.class_weight, float)
+        return -abs(tried.class_weight - 0.5)
+
+    grid = {"C": (), "class_weight": (0, 0.5, 1), "alpha": (), "beta": ()}
+    monkeypatch.setattr(Bench, "score", likes_half)
+    assert Tuner(segmenter, grid, 2).tune(mixed).best["class_weight"] == 0.5
+    named = Segmenter(segmenter.features, class_weight={"boat": 2.0})
+    monkeypatch.setattr(Bench, "score", lambda _, tried, __: tried.C + tried.class_weight["boat"])
+    assert "class_weight" not in Tuner(named, {**grid, "C": (1.0, 2.0)}, 2).tune(mixed).best
+
+
 def test_means_are_sorted() -> None:
     trials = [Trial({"C": c}, fold, c + 0.1 * fold) for c in (0.1, 0.5, 0.3) for fold in (0, 1)]
     tuning = Tuning("accuracy", tuple(trials))
@@ -150,8 +165,8 @@ def test_weakened_images_are_learned_from_and_masks_judge(tmp_path: Path, segmen
     training = segmenter.prepare(images.full(), images.classes)
     weakening = Weakening(images, "tags+boxes", keep=2)
     bench = Bench(training, n_folds=3, metric="mean", random_state=0, weakening=weakening)
-    assert bench.tunable == {"C", "alpha", "beta"}
-    assert Bench(training, 3, "mean", 0, Weakening(images, "tags", keep=0)).tunable == {"C"}
+    assert bench.tunable == {"C", "class_weight", "alpha", "beta"}
+    assert Bench(training, 3, "mean", 0, Weakening(images, "tags", keep=0)).tunable == {"C", "class_weight"}
     part = bench.learned_from(0)
     kept = [photo.annotation().mask is not None for photo in part.photos]
     assert (sum(kept), len(kept)) == (2, 6)

@@ -30,13 +30,6 @@ class Features(StrEnum):
     scene = "scene"
 
 
-class ClassWeight(StrEnum):
-    """How classes weigh in the losses."""
-
-    none = "none"
-    balanced = "balanced"
-
-
 class Metric(StrEnum):
     """What tuning looks for."""
 
@@ -125,10 +118,12 @@ BetaOption: TypeAlias = Annotated[
     typer.Option("--beta", help="Weight of boxes and seeds in the losses.", rich_help_panel=LEARNING),
 ]
 ClassWeightOption: TypeAlias = Annotated[
-    ClassWeight,
+    float,
     typer.Option(
         "--class-weight",
-        help="balanced: rare classes weigh as much as common ones.",
+        min=0,
+        max=1,
+        help="How much rare classes are favored: 0: all pixels weigh the same; 1: all classes do.",
         rich_help_panel=LEARNING,
     ),
 ]
@@ -183,8 +178,8 @@ def workers(cluster: str | None, shards: int) -> Iterator[Cluster | None]:
         yield executor
 
 
-def numbers(option: str, text: str) -> list[float]:
-    """Return positive numbers of a text with commas.
+def numbers(option: str, text: str, *, zero: bool = False) -> list[float]:
+    """Return positive numbers of a text with commas, or zero where it may be one.
 
     >>> numbers("--minutes", "15,30"), numbers("--minutes", "")
     ([15.0, 30.0], [])
@@ -193,16 +188,16 @@ def numbers(option: str, text: str) -> list[float]:
         found = [float(part) for part in text.split(",") if part]
     except ValueError:
         raise ValueError(f"{option} {text!r}: expected numbers with commas, such as 15,30,60") from None
-    if any(not 0 < one < float("inf") for one in found):
-        raise ValueError(f"{option} {text!r}: expected positive numbers")
+    if any(not 0 < one < float("inf") and not (zero and one == 0) for one in found):
+        raise ValueError(f"{option} {text!r}: expected positive numbers{' or 0' * zero}")
     return found
 
 
 def parsed(settings: list[str]) -> dict[str, Any]:
     """Return parameters of texts such as ``C=3``.
 
-    >>> parsed(["C=3", "class_weight=balanced"])
-    {'C': 3, 'class_weight': 'balanced'}
+    >>> parsed(["C=3", "weak_loss=annotation"])
+    {'C': 3, 'weak_loss': 'annotation'}
     """
     found = {}
     for setting in settings:

@@ -12,7 +12,6 @@ import typer
 from multiutility.cli.learning import training_part
 from multiutility.cli.messages import guarded, show_json, stages, tell
 from multiutility.cli.options import (
-    ClassWeight,
     ClassWeightOption,
     DatasetArgument,
     Features,
@@ -33,6 +32,7 @@ from multiutility.cli.options import (
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_tuning
+from multiutility.vision import defaults
 
 if TYPE_CHECKING:
     from multiutility.datasets.classes import Classes
@@ -71,10 +71,14 @@ def tune(
     ] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option("--grid", metavar="NAME=VALUES", help="Values to try, as C=1,3,10; also alpha, beta."),
+        typer.Option(
+            "--grid",
+            metavar="NAME=VALUES",
+            help="Values to try, as C=1,3; also class_weight, alpha, beta.",
+        ),
     ] = None,
     set_: SetOption = None,
-    class_weight: ClassWeightOption = ClassWeight.none,
+    class_weight: ClassWeightOption = defaults.CLASS_WEIGHT,
     features: FeaturesOption = Features.deep,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
@@ -82,7 +86,7 @@ def tune(
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Find the best C, alpha and beta by cross-validation on training images.
+    """Find the best C, class weight, alpha and beta by cross-validation on training images.
 
     Takes many times as long as [b]train[/b]; after Ctrl-C, the same command goes on where it was.
 
@@ -101,7 +105,7 @@ def tune(
     with stages() as note:
         model = Segmenter(
             features=features.value,
-            class_weight="balanced" if class_weight is ClassWeight.balanced else None,
+            class_weight=class_weight,
             n_superpixels=superpixels,
             random_state=random_state,
             n_jobs=cores(jobs),
@@ -124,7 +128,7 @@ def tune(
         "--folds": [folds],
         "--grid": grid or [],
         "--set": set_ or [],
-        "--class-weight": [class_weight.value],
+        "--class-weight": [class_weight],
         "--random-state": [random_state],
     }
     write_tuning_page(page, command_of(folder, options), found)
@@ -132,7 +136,7 @@ def tune(
         show_json(found.to_dict())
     else:
         show_tuning(found.to_dict())
-        best = " ".join(f"--{name} {value:g}" for name, value in found.best.items())
+        best = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in found.best.items())
         tell(f"Best: multiutility train {folder} {best}", "bold")
 
 
@@ -170,7 +174,8 @@ def grid_of(texts: list[str]) -> dict[str, list[float]]:
     found = {}
     for text in texts:
         name, _, values = text.partition("=")
-        if name not in ("C", "alpha", "beta"):
-            raise ValueError(f"--grid {text!r}: expected values of C, alpha or beta, such as C=1,3,10")
-        found[name] = numbers("--grid", values)
+        if name not in ("C", "class_weight", "alpha", "beta"):
+            known = "C, class_weight, alpha or beta"
+            raise ValueError(f"--grid {text!r}: expected values of {known}, such as C=1,3,10")
+        found[name] = numbers("--grid", values, zero=name == "class_weight")
     return found

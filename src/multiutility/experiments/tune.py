@@ -1,4 +1,4 @@
-"""Cross-validation for C, alpha and beta, on training images only."""
+"""Cross-validation for C, class weights, alpha and beta, on training images only."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.files import replacing
 from multiutility.experiments.supervision import Weakening
+from multiutility.learning.examples import balance
 from multiutility.metrics import accuracy, confusion, mean_iou, mean_recall
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
@@ -31,6 +32,7 @@ METRICS: dict[str, Callable[[FloatArray, frozenset[int]], float]] = {
 # C spans decades; the others matter less.
 GRID: dict[str, tuple[float, ...]] = {
     "C": (0.1, 1.0, 10.0, 100.0, 1000.0),
+    "class_weight": (0.0, 0.25, 0.5),
     "alpha": (0.03, 0.1, 0.3, 1.0),
     "beta": (0.3, 1.0, 3.0),
 }
@@ -46,7 +48,7 @@ Setting: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting of C, alpha and beta, with its score on one fold."""
+    """A setting of what is tuned, with its score on one fold."""
 
     setting: dict[str, float]
     fold: int
@@ -83,7 +85,7 @@ class Tuning:
 
 @dataclass(frozen=True, eq=False)
 class Tuner:
-    """Finds C, then alpha, then beta by cross-validation, each with the best of those before.
+    """Finds C, then class weights, alpha and beta by cross-validation, each with the best of those before.
 
     Only masks can tell how good predictions are, so that images with masks take turns in being held out, and
     all others are always learned from. Without at least two masks, all images take turns, and the score is
@@ -92,9 +94,9 @@ class Tuner:
     Parameters
     ----------
     segmenter : Segmenter
-        All but C, alpha and beta; these are where the search starts.
+        All but what is tuned; its values of that are where the search starts.
     grid : mapping
-        Values of ``C``, ``alpha`` and ``beta`` to try.
+        Values of ``C``, ``class_weight`` (powers of balanced ones), ``alpha`` and ``beta`` to try.
     n_folds : int
         Parts of the images that take turns.
     metric : str
@@ -120,8 +122,8 @@ class Tuner:
         """Search on prepared images; with a weakening of the same images, these are learned from weakened."""
         bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state, weakening)
         log = Log(self.log, self._key(bench))
-        best = {name: float(getattr(self.segmenter, name)) for name in GRID}
-        names = [name for name in GRID if name in bench.tunable and self.grid.get(name)]
+        best = self._begin()
+        names = [name for name in GRID if name in best and name in bench.tunable and self.grid.get(name)]
         # The search for each value starts at a setting that the one before has tried.
         n_settings = 1 + sum(len({*self.grid[name], best[name]}) - 1 for name in names)
         total = bench.n_folds * n_settings
@@ -133,6 +135,12 @@ class Tuner:
                     self.progress("tuning", len(trials), total)
             best = Tuning(self.metric, tuple(trials.values())).best
         return Tuning(self.metric, tuple(trials.values()))
+
+    def _begin(self) -> dict[str, float]:
+        """Values of the segmenter; weights of classes by name stay as they are."""
+        values = {name: getattr(self.segmenter, name) for name in GRID}
+        numbers = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
+        return {name: balance(v) if name == "class_weight" else float(v) for name, v in numbers.items()}
 
     def _trials(self, bench: Bench, log: Log, setting: dict[str, float]) -> Iterator[Trial]:
         for fold in range(bench.n_folds):
@@ -186,7 +194,8 @@ class Bench:
         self._annotations = training.annotations(beta=1.0)
         known = [n for n, one in enumerate(self._annotations) if one is not None]
         self.strong = [n for n in known if is_strong(self._annotations[n])]
-        judges = self.strong if len(self.strong) > 1 else known
+        self.judged_by_masks = len(self.strong) > 1
+        judges = self.strong if self.judged_by_masks else known
         if len(judges) < 2:
             raise ValueError("there are less than two annotated images: nothing can be held out")
         self.n_folds = min(n_folds, len(judges))
@@ -195,8 +204,11 @@ class Bench:
 
     @property
     def tunable(self) -> frozenset[str]:
-        """What can make a difference: alpha only weighs weak images against others, beta boxes and seeds."""
-        found = {"C"}
+        """What can make a difference: alpha only weighs weak images against others, beta boxes and seeds.
+
+        Losses of held-out annotations say nothing of class weights: those are not in them.
+        """
+        found = {"C", "class_weight"} if self.judged_by_masks else {"C"}
         if self.weakening is not None:
             kinds, keep = self.weakening.kinds, self.weakening.keep
             found |= {"alpha"} if kinds != "none" and keep > 0 else set()
@@ -213,7 +225,7 @@ class Bench:
         held_out, prepared = self.folds[fold], self.training.prepared
         predictor = segmenter.fit_prepared(self.learned_from(fold)).predictor_
         labelings = predictor.labelings([prepared[n] for n in held_out], segmenter.n_jobs)
-        if len(self.strong) > 1:
+        if self.judged_by_masks:
             return self._measured(held_out, labelings)
         return self._agreement(held_out, labelings)
 

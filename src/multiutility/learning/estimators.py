@@ -61,8 +61,9 @@ class SSVM(BaseEstimator):
     tol : float
         Duality gap, as part of the primal objective, at which learning ends. With an approximate solver the
         primal is a lower estimate, so that the gap is not certified.
-    class_weight : None, "balanced" or dict
-        Weights of labels in the losses, scaled to the mean 1 over all annotated nodes.
+    class_weight : None, "balanced", float or dict
+        Weights of labels in the losses, scaled to the mean 1 over all annotated nodes; a number from 0 to 1
+        is a power of balanced ones.
     optimizer : Optimizer
         By default ``FrankWolfe()``.
     solver : Solver

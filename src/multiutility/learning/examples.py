@@ -15,7 +15,7 @@ from multiutility.learning.labeling_risk import Instance
 from multiutility.memory import make_room
 from multiutility.problem import LabelingProblem
 
-ClassWeight: TypeAlias = Literal["balanced"] | Mapping[int, float] | None
+ClassWeight: TypeAlias = Literal["balanced"] | float | Mapping[int, float] | None
 
 # What a block takes for each node and edge, besides its loss.
 NODE_BYTES, EDGE_BYTES = 100, 24
@@ -111,15 +111,15 @@ def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> Flo
     """Class weights omega [K], of mean 1 over all that is annotated.
 
     ``"balanced"`` gives all labels that occur the same total weight, by their estimated sizes; labels that
-    do not occur get the largest weight of the others.
+    do not occur get the largest weight of the others. A number is the power of these weights: 0 for none, 1
+    for balanced ones.
     """
     sizes = np.sum([one.annotation.label_sizes(one.problem) for one in examples], axis=0)
-    if class_weight == "balanced":
-        weights = np.divide(1, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
-        weights[sizes <= 0] = weights.max() if weights.any() else 1.0
+    if class_weight is None or isinstance(class_weight, str | int | float):
+        weights = balanced_weights(sizes) ** balance(class_weight)
     else:
         weights = np.ones(len(sizes))
-        for label, weight in (class_weight or {}).items():
+        for label, weight in class_weight.items():
             if not (0 <= label < len(weights) and 0 <= weight < np.inf):
                 raise ValueError(f"class_weight[{label}] is {weight}: expected a finite weight of a label")
             weights[label] = weight
@@ -127,9 +127,36 @@ def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> Flo
     return np.asarray(weights / mean if mean > 0 else weights)
 
 
+def balance(class_weight: float | str | None) -> float:
+    """Power of balanced weights.
+
+    >>> balance(None), balance("balanced"), balance(0.25)
+    (0.0, 1.0, 0.25)
+    """
+    if class_weight is None:
+        return 0.0
+    if class_weight == "balanced":
+        return 1.0
+    if isinstance(class_weight, str) or not 0 <= class_weight <= 1:
+        expected = "None, 'balanced', a number from 0 to 1, or weights by label"
+        raise ValueError(f"class_weight is {class_weight!r}: expected {expected}")
+    return float(class_weight)
+
+
+def balanced_weights(sizes: FloatArray) -> FloatArray:
+    """Weights [K] that give all labels the same weight in total; those without a size get the largest.
+
+    >>> balanced_weights(np.array([2.0, 1.0, 0.0]))
+    array([0.5, 1. , 1. ])
+    """
+    weights = np.divide(1, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+    weights[sizes <= 0] = weights.max() if weights.any() else 1.0
+    return weights
+
+
 def weighted(examples: Sequence[Example], class_weight: ClassWeight) -> list[Example]:
     """Return the examples with class weights in their losses."""
-    if class_weight is None:
+    if class_weight is None or class_weight == 0:
         return list(examples)
     weights = class_weights(examples, class_weight)
     return [replace(one, annotation=one.annotation.weighted(weights)) for one in examples]

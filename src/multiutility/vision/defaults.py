@@ -6,6 +6,8 @@ C = 0.3
 ALPHA = 1.0
 # That of the paper.
 BETA = 1.0
+# How far the losses of rare classes are raised: 0 if all pixels weigh the same, 1 if all classes do.
+CLASS_WEIGHT = 0.25
 # Relative duality gap and outer iterations, of which expected losses seldom take more than three.
 TOL = 0.1
 MAX_ITER = 10

@@ -43,7 +43,7 @@ from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
 
-ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | None
+ClassWeight: TypeAlias = Literal["balanced"] | float | Mapping[str, float] | None
 
 # Parameters that say how a model is made, and not how fast or where: they are kept in its file.
 MADE_BY = (
@@ -79,8 +79,9 @@ class Segmenter(BaseEstimator):
         paper; see ``MultiUtilitySSVM``.
     beta : float
         Weight of the terms of boxes and seeds in the losses of weak annotations.
-    class_weight : None, "balanced" or dict
-        Weights of classes by name in the losses, scaled to the mean 1.
+    class_weight : None, "balanced", float or dict
+        Weights of classes in the losses, scaled to the mean 1: by name, or such that all classes weigh the
+        same in total, or a power of these from 0 to 1.
     n_superpixels : int or None
         About how many superpixels an image has; by default, as the preset has it.
     max_side : int
@@ -135,7 +136,7 @@ class Segmenter(BaseEstimator):
         alpha: float = defaults.ALPHA,
         weak_loss: Literal["annotation", "expected"] = "expected",
         beta: float = defaults.BETA,
-        class_weight: ClassWeight = None,
+        class_weight: ClassWeight = defaults.CLASS_WEIGHT,
         n_superpixels: int | None = None,
         max_side: int = 640,
         refine: bool = True,
@@ -320,7 +321,7 @@ class Segmenter(BaseEstimator):
         weights: Any = self.class_weight
         weak = any(annotation is not None and not annotation.strong for annotation in annotations)
         steps = self.max_iter + 1 if weak else 1
-        if weights is not None and weights != "balanced":
+        if isinstance(weights, Mapping):
             weights = {find_label(classes, name): weight for name, weight in weights.items()}
         return MultiUtilitySSVM(
             slack_weight,
