@@ -275,6 +275,18 @@ def test_a_checkpoint_with_wrong_facts_is_refused(tmp_path: Path) -> None:
         learner(checkpoint=path).fit(*data())
 
 
+def test_places_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    problems, labelings = random_problems(5, 3, n_nodes=4)
+    path = tmp_path / "c"
+    with pytest.raises(Interrupted):
+        learner(SSVM, checkpoint=path, callback=stopping(4)).fit(problems, fulls(labelings))
+    arrays = dict(read_arrays(path))
+    (name,) = [name for name in arrays if name.endswith("memory.oldest")]
+    write_arrays(path, {**arrays, name: np.zeros((3, 0), arrays[name].dtype)})
+    with pytest.raises(CheckpointError, match="does not fit"):
+        learner(SSVM, checkpoint=path).fit(problems, fulls(labelings))
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(draw=st.data())
 def test_arrays_of_any_shape_are_refused(

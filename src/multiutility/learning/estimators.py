@@ -42,8 +42,8 @@ from multiutility.models import Potts
 from multiutility.parallel import Executor
 from multiutility.problem import LabelingProblem
 
-# Relative gap at which the convex problems of the first outer iteration end.
-LOOSEST = 0.1
+# Relative gap at which the convex problem of the first outer iteration ends, and that of a first model.
+LOOSEST, ROUGH = 0.4, 0.1
 # Part of a limit of memory that products of features may take.
 KERNEL_SHARE = 4
 
@@ -371,7 +371,7 @@ class MultiUtilitySSVM(SSVM):
     def _full_weights(self, examples: Sequence[Example]) -> FloatArray:
         """Weights of the SSVM on the full labelings."""
         full = [one.without_open_nodes() for one in examples if one.annotation.strong]
-        return self._solve(self._risk(full, 1.0, starts(full)), max(self.tol, LOOSEST)).weights
+        return self._solve(self._risk(full, 1.0, starts(full)), max(self.tol, ROUGH)).weights
 
 
 class SelfTraining(MultiUtilitySSVM):

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
-from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range, concatenate, read_only
+from multiutility.arrays import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    check_range,
+    check_shape,
+    concatenate,
+    read_only,
+)
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.learning.risk import Plane, Violation, objective
@@ -272,6 +280,8 @@ class LabelingRisk:
     def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Replace the labelings seen so far, for all risks that share them."""
         check_range(memory["labels"], "labels", self.n_labels, "labels")
+        for name in ("counts", "oldest"):
+            check_shape(memory[name], name, (len(self.instances),))
         counts, oldest = memory["counts"].tolist(), memory["oldest"].tolist()
         check_range(memory["counts"], "counts", self._capacity + 1, "counts")
         check_range(memory["oldest"], "oldest", self._capacity, "places")
