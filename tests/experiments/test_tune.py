@@ -135,6 +135,10 @@ def test_tries_class_weights_unless_they_are_given_by_name(
     grid = {"C": (), "class_weight": (0, 0.5, 1), "alpha": (), "beta": ()}
     monkeypatch.setattr(Bench, "score", likes_half)
     assert Tuner(segmenter, grid, 2).tune(mixed).best["class_weight"] == 0.5
+    tried = {**grid, "beta": (1.0, 3.0)}
+    assert len(Tuner(segmenter, tried, 2).tune(mixed).trials) == 2 * 4  # 0.25 is where it starts
+    paper = Segmenter(segmenter.features, weak_loss="annotation")
+    assert len(Tuner(paper, tried, 2).tune(mixed).trials) == 2 * 5
     named = Segmenter(segmenter.features, class_weight={"boat": 2.0})
     monkeypatch.setattr(Bench, "score", lambda _, tried, __: tried.C + tried.class_weight["boat"])
     assert "class_weight" not in Tuner(named, {**grid, "C": (1.0, 2.0)}, 2).tune(mixed).best

@@ -30,6 +30,13 @@ class Features(StrEnum):
     scene = "scene"
 
 
+class WeakLoss(StrEnum):
+    """Losses of weak annotations."""
+
+    expected = "expected"
+    annotation = "annotation"
+
+
 class Metric(StrEnum):
     """What tuning looks for."""
 
@@ -115,7 +122,19 @@ AlphaOption: TypeAlias = Annotated[
 ]
 BetaOption: TypeAlias = Annotated[
     float,
-    typer.Option("--beta", help="Weight of boxes and seeds in the losses.", rich_help_panel=LEARNING),
+    typer.Option(
+        "--beta",
+        help="Weight of boxes and seeds in the losses, with --weak-loss annotation.",
+        rich_help_panel=LEARNING,
+    ),
+]
+WeakLossOption: TypeAlias = Annotated[
+    WeakLoss,
+    typer.Option(
+        "--weak-loss",
+        help="Losses of weak annotations: expected under soft labels that are learned first, or the paper's.",
+        rich_help_panel=LEARNING,
+    ),
 ]
 ClassWeightOption: TypeAlias = Annotated[
     float,

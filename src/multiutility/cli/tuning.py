@@ -25,6 +25,8 @@ from multiutility.cli.options import (
     SplitOption,
     StoreOption,
     SuperpixelsOption,
+    WeakLoss,
+    WeakLossOption,
     check_writable,
     default_store,
     numbers,
@@ -78,6 +80,7 @@ def tune(
         ),
     ] = None,
     set_: SetOption = None,
+    weak_loss: WeakLossOption = WeakLoss.expected,
     class_weight: ClassWeightOption = defaults.CLASS_WEIGHT,
     features: FeaturesOption = Features.deep,
     superpixels: SuperpixelsOption = None,
@@ -105,6 +108,7 @@ def tune(
     with stages() as note:
         model = Segmenter(
             features=features.value,
+            weak_loss=weak_loss.value,
             class_weight=class_weight,
             n_superpixels=superpixels,
             random_state=random_state,
@@ -128,6 +132,7 @@ def tune(
         "--folds": [folds],
         "--grid": grid or [],
         "--set": set_ or [],
+        "--weak-loss": [weak_loss.value],
         "--class-weight": [class_weight],
         "--random-state": [random_state],
     }

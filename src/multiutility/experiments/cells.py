@@ -38,7 +38,7 @@ class Cell:
     full: Full
     seed: int
     method: str = OURS
-    changes: tuple[tuple[str, float], ...] = ()
+    changes: tuple[tuple[str, float | str], ...] = ()
     choice: Choice | None = None
     about: tuple[tuple[str, Any], ...] = ()
 

@@ -106,7 +106,7 @@ class Sheet:
         annotations: str,
         full: Full,
         method: str = OURS,
-        changes: tuple[tuple[str, float], ...] = (),
+        changes: tuple[tuple[str, float | str], ...] = (),
         about: tuple[tuple[str, Any], ...] = (),
     ) -> Runs:
         """Return the runs of a cell, one for each seed; none if it was not run."""

@@ -123,7 +123,8 @@ class Tuner:
         bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state, weakening)
         log = Log(self.log, self._key(bench))
         best = self._begin()
-        names = [name for name in GRID if name in best and name in bench.tunable and self.grid.get(name)]
+        used = bench.tunable if self.segmenter.weak_loss == "annotation" else bench.tunable - {"beta"}
+        names = [name for name in best if name in used and self.grid.get(name)]
         # The search for each value starts at a setting that the one before has tried.
         n_settings = 1 + sum(len({*self.grid[name], best[name]}) - 1 for name in names)
         total = bench.n_folds * n_settings

@@ -78,7 +78,7 @@ class Segmenter(BaseEstimator):
         Losses of weak annotations: expected ones under soft labels that are learned first, or those of the
         paper; see ``MultiUtilitySSVM``.
     beta : float
-        Weight of the terms of boxes and seeds in the losses of weak annotations.
+        Weight of the terms of boxes and seeds in the losses, if ``weak_loss`` is "annotation".
     class_weight : None, "balanced", float or dict
         Weights of classes in the losses, scaled to the mean 1: by name, or such that all classes weigh the
         same in total, or a power of these from 0 to 1.
