@@ -12,7 +12,7 @@ from multiutility.experiments.methods import SelfTrained, SelfTrainedWeakly, lea
 from multiutility.experiments.naive import logistic_weights
 from multiutility.experiments.parameters import BY_KIND, learning_parameters
 from multiutility.learning.estimators import SelfTraining
-from multiutility.vision import Segmenter
+from multiutility.vision import Segmenter, defaults
 from multiutility.vision.learning import Units
 from multiutility.vision.training_set import TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy
@@ -36,7 +36,8 @@ def test_self_training_is_that_of_the_learner(
     found = kind(toy_preset(), alpha=0.3, **FAST).fit_prepared(mixed).predictor_
     units = Units.of(mixed.problems())
     problems = [units.balanced(problem) for problem in mixed.problems()]
-    learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)
+    given = {"class_weight": defaults.CLASS_WEIGHT, "alpha": 0.3, "tol": 0.3}
+    learner = SelfTraining(1.0 / units.nodes**2, loss=loss, random_state=0, **given)
     learner.fit(problems, mixed.annotations(beta=1.0))
     n_edges = problems[0].edge_features.shape[1]
     assert found.weights == pytest.approx(units.weights(learner.weights_, n_edges), abs=1e-9)

@@ -1,9 +1,9 @@
 """Defaults of learning, which the command line shows without loading what learns."""
 
 # Weight of errors on training images, for losses in shares of the image and features of norm 1.
-C = 0.3
-# Expected losses of weak annotations are in the unit of those of masks: no reason to trust them less.
-ALPHA = 1.0
+C = 1.0
+# Weak annotations are best learned with a smaller weight, as they leave room for errors.
+ALPHA = 0.3
 # That of the paper.
 BETA = 1.0
 # How far the losses of rare classes are raised: 0 if all pixels weigh the same, 1 if all classes do.
