@@ -36,8 +36,8 @@ def test_self_training_is_that_of_the_learner(
     found = kind(toy_preset(), alpha=0.3, **FAST).fit_prepared(mixed).predictor_
     units = Units.of(mixed.problems())
     problems = [units.balanced(problem) for problem in mixed.problems()]
-    given = {"class_weight": defaults.CLASS_WEIGHT, "alpha": 0.3, "tol": 0.3}
-    learner = SelfTraining(1.0 / units.nodes**2, loss=loss, random_state=0, **given)
+    learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)
+    learner.set_params(class_weight=defaults.CLASS_WEIGHT)
     learner.fit(problems, mixed.annotations(beta=1.0))
     n_edges = problems[0].edge_features.shape[1]
     assert found.weights == pytest.approx(units.weights(learner.weights_, n_edges), abs=1e-9)
