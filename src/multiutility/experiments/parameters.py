@@ -2,10 +2,10 @@
 
 Those of ``multiutility.vision.defaults`` hold for ``deep``: the best, or within half a point, by the mean of
 both measures over three folds of MSRC's training images, in both protocols, of C = 0.3 and 1, and of class
-weights 0, 0.25 and 0.5. Masks do best with C = 1; tags, with boxes and without, with 0.3, which is what
-alpha = 0.3 makes of it. Most constants in ``learning.initial`` were chosen on the same folds. For ``paper``
-and ``context``, C = 1 was better than 0.1 and 0.3 for tags and for masks; class weights 0.25 and 0.5 were
-compared. docs/results.md has the searches, by ``multiutility tune``.
+weights 0, 0.25 and 0.5; for tags alone 0 is as good or better. Masks do best with C = 1; tags, with boxes and
+without, with 0.3, which is what alpha = 0.3 makes of it. Most constants in ``learning.initial`` were chosen on
+the same folds. For ``paper`` and ``context``, C = 1 was better than 0.1 and 0.3 for tags and for masks; class
+weights 0.25 and 0.5 were compared. docs/results.md has the searches, by ``multiutility tune``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ HARD: dict[str, Any] = {"C": 1.0, "alpha": 1.0, "class_weight": 0.5}
 BY_FEATURES: dict[str, dict[str, Any]] = {"deep": {}, "context": HARD, "paper": HARD, "scene": HARD}
 
 # By preset, and by what images without masks have ("none" is for masks alone).
-BY_KIND: dict[tuple[str, str], dict[str, Any]] = {}
+# Where nothing tells where labels are, class weights help the wrong ones.
+BY_KIND: dict[tuple[str, str], dict[str, Any]] = {("deep", "tags"): {"class_weight": 0.0}}
 
 # Weights of the squares of the naive models' weights, as shares of the mean square of features: the best of a
 # few for masks, boxes and tags together, by the mean of both measures on MSRC's training images (60 to learn
