@@ -34,7 +34,7 @@ def main() -> None:
         print("annotated:", ", ".join(f"{n} x {kinds}" for kinds, n in summarize(mine).mix.items()))
 
         # 2. Learn from everything at once. "paper" is quick; the default, "deep", is the best on photographs.
-        model = Segmenter(features="paper", n_superpixels=40, tol=0.2, max_iter=2)
+        model = Segmenter(features="paper", n_superpixels=40, tol=0.2, max_iter=5)
         model.fit(mine)
 
         # 3. See how good it is on scenes that were kept apart, and what it makes of one of them.

@@ -36,7 +36,7 @@ def main() -> None:
         for name, kinds in ways.items():
             write_dataset(folder / name, scenes.classes, weaken(train, keep_masks=N_MASKS, **kinds))
             # Features are kept in a folder, so that they are computed once.
-            model = Segmenter("paper", n_superpixels=40, tol=0.3, max_iter=2, store=folder / "store")
+            model = Segmenter("paper", n_superpixels=40, tol=0.3, max_iter=5, store=folder / "store")
             scores = model.fit(DatasetFolder(folder / name)).evaluate(new)
             print(f"{name:42} {scores['accuracy']:.3f} {scores['mean_recall']:.3f}")
 
