@@ -106,7 +106,7 @@ def undisturbed(worker: Worker, folder: Path, store: Path, tmp_path_factory: pyt
 
 
 def training(folder: Path, store: Path, out: Path) -> tuple[Any, ...]:
-    return ("train", folder, "--store", store, "--out", out, "--C", 1, "--jobs", 1)
+    return ("train", folder, "--store", store, "--out", out, "--C", 5, "--alpha", 1, "--jobs", 1)
 
 
 MOMENTS: dict[str, tuple[str, int, bool]] = {
