@@ -22,7 +22,7 @@ GRID = {"C": (1e-4, 1.0), "class_weight": (), "alpha": (0.1, 1.0), "beta": ()}
 
 @pytest.fixture(scope="module")
 def segmenter() -> Segmenter:
-    return Segmenter(toy_preset(), C=1, tol=0.2, max_iter=1)
+    return Segmenter(toy_preset(), C=1, alpha=1, tol=0.2, max_iter=1)
 
 
 @pytest.fixture(scope="module")
