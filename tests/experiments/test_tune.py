@@ -126,7 +126,7 @@ def test_finds_the_better_setting_and_goes_on_after_an_interruption(
 
 
 def test_tries_class_weights_unless_they_are_given_by_name(
-    mixed: TrainingSet, segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch
+    mixed: TrainingSet, segmenter: Segmenter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def likes_half(_: Bench, tried: Segmenter, __: int) -> float:
         assert isinstance(tried.class_weight, float)
@@ -141,7 +141,11 @@ def test_tries_class_weights_unless_they_are_given_by_name(
     assert len(Tuner(paper, tried, 2).tune(mixed).trials) == 2 * 5
     named = Segmenter(segmenter.features, class_weight={"boat": 2.0})
     monkeypatch.setattr(Bench, "score", lambda _, tried, __: tried.C + tried.class_weight["boat"])
-    assert "class_weight" not in Tuner(named, {**grid, "C": (1.0, 2.0)}, 2).tune(mixed).best
+    log, searched = tmp_path / "log.json", {**grid, "C": (1.0, 2.0)}
+    assert "class_weight" not in Tuner(named, searched, 2, log=log).tune(mixed).best
+    other = Segmenter(segmenter.features, class_weight={"boat": 3.0})
+    with pytest.raises(ValueError, match="of other images, features or options"):
+        Tuner(other, searched, 2, log=log).tune(mixed)
 
 
 def test_means_are_sorted() -> None:

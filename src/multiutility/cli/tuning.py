@@ -142,7 +142,8 @@ def tune(
     else:
         show_tuning(found.to_dict())
         best = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in found.best.items())
-        tell(f"Best: multiutility train {folder} {best}", "bold")
+        loss = "" if weak_loss is WeakLoss.expected else f" --weak-loss {weak_loss.value}"
+        tell(f"Best: multiutility train {folder} {best}{loss}", "bold")
 
 
 def command_of(folder: Path, options: Mapping[str, Sequence[Any]]) -> list[str]:

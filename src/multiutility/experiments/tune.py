@@ -159,7 +159,8 @@ class Tuner:
 
     def _key(self, bench: Bench) -> str:
         """Hash of all that scores depend on, besides the setting."""
-        kept = {k: v for k, v in self.segmenter.get_params(deep=False).items() if k not in APART}
+        tuned = {name for name in APART if name not in GRID or name in self._begin()}
+        kept = {k: v for k, v in self.segmenter.get_params(deep=False).items() if k not in tuned}
         training, weakening = bench.training, bench.weakening
         content = [
             kept,
