@@ -80,6 +80,11 @@ def test_weights_of_classes_are_given_by_name(mixed: DatasetFolder, model: Segme
         Segmenter(toy_preset(), class_weight={"boats": 2.0}).fit(mixed)
 
 
+def test_powers_of_class_weights_are_checked_before_anything_is_computed() -> None:
+    with pytest.raises(ValueError, match=r"class_weight is 1.5: expected .* a number from 0 to 1"):
+        Segmenter(toy_preset(), class_weight=1.5).fit([], [], classes=[])
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 90), (36, 48), (150, 200)])
 def test_masks_have_the_size_of_the_image(model: Segmenter, shape: tuple[int, int]) -> None:
     image = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype(np.uint8)

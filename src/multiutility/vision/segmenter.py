@@ -19,6 +19,7 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.examples import balance
 from multiutility.learning.solution import Callback
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor
@@ -303,6 +304,8 @@ class Segmenter(BaseEstimator):
             value = getattr(self, name)
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} is {value}: expected a positive number")
+        if not isinstance(self.class_weight, Mapping):
+            balance(self.class_weight)
         if self.memory_limit is not None:
             MemoryLimit(n_bytes(self.memory_limit)).check(0, "this program alone")
         if self.executor is not None and self.store is None:
