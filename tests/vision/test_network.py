@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,15 +14,20 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.features.backbone import Backbone, file_stamp
+from multiutility.vision.features.backbone import Backbone, file_stamp, new_network
 from multiutility.vision.features.descriptor import Features
+from multiutility.vision.features.joint import Joint
 from multiutility.vision.features.network import EfficientNet, Onnx
 from multiutility.vision.features.parameters import decode, encode
 from multiutility.vision.features.picture import Picture
+from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.features.presets import preset
+from multiutility.vision.fitted_presets import fit_key
+from multiutility.vision.store import preset_key
+from multiutility.vision.superpixels import Slic
 
 SMALL = EfficientNet(variant=0, strides=(8, 16), scale=1.0)
 
@@ -234,6 +240,54 @@ def test_another_network_in_its_place_is_an_error(tmp_path: Path) -> None:
         net.describe(some, kept)
     network(path, lambda: squares(4), [1, 3, None, None])
     np.testing.assert_array_equal(net.describe(some, kept), expected)
+
+
+def test_features_are_named_by_the_network_that_made_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.onnx"
+    net = Onnx(network(path, lambda: squares(4), [1, 3, None, None]), ("y",), ZERO, ONE)
+    nested = FittedPreset(Preset("own", Slic(), (Joint((net, SMALL)),), ()), {})
+    before = preset_key(nested), fit_key(nested.preset, ["image"], 0)
+    assert (preset_key(nested), fit_key(nested.preset, ["image"], 0)) == before
+    assert nested.sources()[0] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert nested.sources()[1] in SMALL.backbone().path
+    network(path, lambda: squares(2), [1, 3, None, None])
+    after = preset_key(nested), fit_key(nested.preset, ["image"], 0)
+    assert not set(before) & set(after)
+    monkeypatch.setattr(EfficientNet, "source_digest", lambda _self: "another")
+    assert preset_key(nested) not in (before[0], after[0])
+
+
+def test_a_network_that_changes_between_check_and_use_is_an_error(tmp_path: Path) -> None:
+    path = Path(network(tmp_path / "a.onnx", lambda: squares(4), [1, 3, None, None]))
+    backbone = Onnx(str(path), ("y",), ZERO, ONE).backbone()
+    with pytest.raises(ValueError, match=r"a\.onnx: has changed while it was in use; start again"):
+        replace(backbone, digest="00").maps(noise(20, 30))
+
+
+def test_weights_beside_a_network_are_part_of_it(tmp_path: Path) -> None:
+    kernel = np.full((3, 3, 1, 1), 0.5, np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "kernel"], ["y"])],
+        "test",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, None, None])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, None, None])],
+        [numpy_helper.from_array(kernel, "kernel")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "a.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    net, some = Onnx(str(path), ("y",), ZERO, ONE), picture()
+    state = net.fit([some], np.random.default_rng(0))
+    state = {name: np.asarray(array, np.float32) for name, array in state.items()}
+    net.describe(some, state)
+    weights = bytearray((tmp_path / "weights.bin").read_bytes())
+    weights[-2] ^= 8
+    (tmp_path / "weights.bin").write_bytes(weights)
+    new_network.cache_clear()
+    with pytest.raises(ValueError, match="not the network that features were fitted with"):
+        net.describe(some, state)
 
 
 def test_networks_that_do_not_fit_are_named(tmp_path: Path) -> None:

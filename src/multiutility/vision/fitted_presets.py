@@ -42,7 +42,8 @@ def fitted_preset(
 
 def fit_key(preset: Preset, fingerprints: Sequence[str], random_state: int) -> str:
     """Hash of all that a fit depends on."""
-    content = [FittedPreset(preset, {}).parameters(), random_state, *fingerprints]
+    unfitted = FittedPreset(preset, {})
+    content = [unfitted.parameters(), unfitted.sources(), random_state, *fingerprints]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -239,7 +239,7 @@ def rounded(prepared: Prepared) -> Prepared:
 
 def preset_key(fitted: FittedPreset) -> str:
     """Hash of all that features depend on, but for the image."""
-    parts = [json.dumps([VERSION, fitted.parameters()], sort_keys=True).encode()]
+    parts = [json.dumps([VERSION, fitted.parameters(), fitted.sources()], sort_keys=True).encode()]
     for name, array in sorted(fitted.state.items()):
         parts += [f"{name} {array.dtype.str} {array.shape}".encode(), array.tobytes()]
     return short_hash(b"\n".join(parts))

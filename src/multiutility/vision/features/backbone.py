@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
+import onnx
 import onnxruntime
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -41,6 +43,7 @@ class Backbone:
     what it asks for, or else those of the image times ``scale``, or less so that the longer one is at most
     ``max_input``, to the nearest ``multiple``. The ``outputs`` are maps [1, C, h, w] over the image, or
     tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other kinds.
+    With a ``digest``, the hash of what is in the file must begin so.
     """
 
     path: str
@@ -50,6 +53,7 @@ class Backbone:
     scale: float
     multiple: int
     max_input: int | None = None
+    digest: str = ""
 
     def means(self, picture: Picture) -> Features:
         """Means of all channels of the outputs, enlarged to pixels, over each region: float32 [V, D].
@@ -67,7 +71,10 @@ class Backbone:
 
     def maps(self, image: Image) -> list[Cells]:
         """Return all outputs for an image uint8 [H, W, 3]."""
-        session = open_session(self.path, file_stamp(Path(self.path)))
+        network = open_network(self.path)
+        if not network.digest.startswith(self.digest):
+            raise ValueError(f"{self.path}: has changed while it was in use; start again")
+        session = network.session
         known = [output.name for output in session.get_outputs()]
         if not self.outputs or not set(self.outputs) <= set(known):
             raise ValueError(
@@ -160,28 +167,54 @@ def file_stamp(path: Path) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network that was loaded, and the hash of the file that it was loaded from."""
+
+    session: onnxruntime.InferenceSession
+    digest: str
+
+
 opening = Lock()
 
 
-def open_session(path: str, stamp: Stamp) -> onnxruntime.InferenceSession:
-    """Return the session of a file; all threads share one, and each of them runs it on itself alone."""
+def open_network(path: str) -> Network:
+    """Return the network in a file; all threads share one session, and each runs it on itself alone."""
     with opening:
-        return new_session(path, stamp)
+        return new_network(path, file_stamp(Path(path)))
 
 
 @lru_cache(maxsize=4)
-def new_session(path: str, _stamp: Stamp) -> onnxruntime.InferenceSession:
-    """Load a network."""
+def new_network(path: str, _stamp: Stamp) -> Network:
+    """Load a network; what is hashed is what is loaded."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    content = Path(path).read_bytes()
     try:
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the errors of onnxruntime have nothing else in common
+        beside = [Path(path).parent / name for name in external_files(content)]
+        # Only a network that is loaded by its path finds weights in files beside it.
+        source = path if beside else content
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the errors of both libraries have nothing else in common
         raise ValueError(f"{path}: cannot be loaded: {error}; delete it, or export it anew") from error
     inputs = [(one.name, one.type, one.shape) for one in session.get_inputs()]
     if len(inputs) != 1 or inputs[0][1] != "tensor(float)" or len(inputs[0][2]) != 4 or inputs[0][2][1] != 3:
         raise ValueError(
             f"{path}: has the inputs {inputs}: expected one, tensor(float) of shape [1, 3, H, W]"
         )
-    return session
+    digests = [content_digest(one.read_bytes()) for one in beside if file_stamp(one)]
+    return Network(session, content_digest(b"".join([content, *map(str.encode, digests)])))
+
+
+def external_files(content: bytes) -> list[str]:
+    """Return the names of files with weights that a network in ONNX refers to."""
+    graph = onnx.load_model_from_string(content).graph
+    constants = [attribute.t for node in graph.node for attribute in node.attribute]
+    entries = [entry for tensor in (*graph.initializer, *constants) for entry in tensor.external_data]
+    return sorted({entry.value for entry in entries if entry.key == "location"})
+
+
+def content_digest(content: bytes) -> str:
+    """Hash of what is in a file."""
+    return hashlib.sha256(content).hexdigest()

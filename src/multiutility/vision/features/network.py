@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.vision.features.backbone import Backbone, Color, Stamp, file_stamp
+from multiutility.vision.features.backbone import Backbone, Color, open_network
 from multiutility.vision.features.descriptor import Features, State
-from multiutility.vision.features.efficientnet import STAGE_STRIDES, network_file
+from multiutility.vision.features.efficientnet import STAGE_STRIDES, named_digest, network_file
 from multiutility.vision.features.picture import Picture
 
 # Means and deviations of channels are known well enough after so many pictures; more would only take time.
@@ -53,7 +50,11 @@ class EfficientNet:
             raise ValueError(f"strides are {self.strides}: expected some of 2, 4, 8, 16, 32")
         path, outputs = network_file(self.variant, stages), tuple(f"stage{stage}" for stage in stages)
         mean, std = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
-        return Backbone(str(path), outputs, mean, std, self.scale, 32, self.max_input)
+        return Backbone(str(path), outputs, mean, std, self.scale, 32, self.max_input, named_digest(path))
+
+    def source_digest(self) -> str:
+        """Hash of the network."""
+        return self.backbone().digest
 
 
 @dataclass(frozen=True)
@@ -79,21 +80,27 @@ class Onnx:
 
     def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
         """Learn mean and deviation of every channel."""
-        return {"digest": file_digest(Path(self.path)), **fit_scales(self.backbone(), pictures, rng)}
+        network = replace(self.backbone(), digest=self.source_digest())
+        return {"digest": as_numbers(network.digest), **fit_scales(network, pictures, rng)}
 
     def describe(self, picture: Picture, state: State) -> Features:
         """Describe every region: float32 [V, D]."""
-        if not np.array_equal(file_digest(Path(self.path)), state["digest"]):
+        network = replace(self.backbone(), digest=self.source_digest())
+        if not np.array_equal(as_numbers(network.digest), state["digest"]):
             raise ValueError(
                 f"{self.path}: not the network that features were fitted with; put that one there"
             )
-        return standardized(self.backbone().means(picture), state)
+        return standardized(network.means(picture), state)
 
     def backbone(self) -> Backbone:
         """Return the network."""
         return Backbone(
             self.path, self.outputs, self.mean, self.std, self.scale, self.multiple, self.max_input
         )
+
+    def source_digest(self) -> str:
+        """Hash of the file."""
+        return open_network(self.path).digest
 
 
 def fit_scales(backbone: Backbone, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
@@ -109,14 +116,6 @@ def standardized(features: Features, state: State) -> Features:
     return np.asarray((features - state["mean"]) / state["std"], dtype=np.float32)
 
 
-def file_digest(path: Path) -> NDArray[np.float32]:
-    """Hash of what is in a file, as numbers that a state can hold: float32 [32]."""
-    return stamped_digest(path, file_stamp(path))
-
-
-@lru_cache(maxsize=4)
-def stamped_digest(path: Path, _stamp: Stamp) -> NDArray[np.float32]:
-    """Hash of what is in a file, computed again only if the file has changed."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").digest()
-    return np.frombuffer(digest, np.uint8).astype(np.float32)
+def as_numbers(digest: str) -> NDArray[np.float32]:
+    """Return a hash as numbers that a state can hold: float32 [32]."""
+    return np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from multiutility.vision import features
+from multiutility.vision.features.descriptor import Sourced
 
 
 def encode(value: Any) -> Any:
@@ -22,6 +23,21 @@ def encode(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     return value
+
+
+def source_digests(value: Any) -> list[str]:
+    """Hashes of the files that a preset, or a part of it, depends on besides its parameters, in its order.
+
+    >>> from multiutility.vision.features import Location
+    >>> source_digests(Location())
+    []
+    """
+    if isinstance(value, tuple | list):
+        return [digest for item in value for digest in source_digests(item)]
+    if not is_dataclass(value):
+        return []
+    own = [value.source_digest()] if isinstance(value, Sourced) else []
+    return own + [digest for field in fields(value) for digest in source_digests(getattr(value, field.name))]
 
 
 def decode(data: Any) -> Any:

@@ -21,7 +21,7 @@ from multiutility.vision.features.descriptor import (
     nested,
     part_state,
 )
-from multiutility.vision.features.parameters import decode, encode
+from multiutility.vision.features.parameters import decode, encode, source_digests
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.superpixels import Superpixels
 
@@ -125,6 +125,10 @@ class FittedPreset:
         parameters: dict[str, Any] = encode(self.preset)
         del parameters["kind"]
         return {"version": VERSION, **parameters}
+
+    def sources(self) -> list[str]:
+        """Hashes of the files that features depend on besides parameters and state, as they are now."""
+        return source_digests(self.preset)
 
     @classmethod
     def from_parts(cls, parameters: dict[str, Any], state: State) -> Self:
