@@ -36,7 +36,7 @@ def source_digests(value: Any) -> list[str]:
         return [digest for item in value for digest in source_digests(item)]
     if not is_dataclass(value):
         return []
-    own = [value.source_digest()] if isinstance(value, Sourced) else []
+    own: list[str] = [value.source_digest()] if isinstance(value, Sourced) else []
     return own + [digest for field in fields(value) for digest in source_digests(getattr(value, field.name))]
 
 
