@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def test_without_rare_classes_no_model_predicts_them(
     marked = tmp_path / "marked"
     marked.mkdir()
     for part in ("images", "masks", "splits", "instances"):
-        (marked / part).symlink_to(scenes.path / part)
+        shutil.copytree(scenes.path / part, marked / part)
     lines = table.read_text().splitlines()
     lines[2] = lines[2].rsplit(",", 1)[0] + ",1"
     (marked / "classes.csv").write_text("\n".join(lines) + "\n")

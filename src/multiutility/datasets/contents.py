@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from multiutility.datasets.class_table import read_classes
 from multiutility.datasets.classes import Classes, suggest
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.pixels import PixelBox, PixelSeed
@@ -25,6 +26,8 @@ Entries: TypeAlias = dict[str, list[Entry[T]]]
 
 CLASSES, TAGS, BOXES, SEEDS = "classes.csv", "tags.csv", "boxes.csv", "seeds.csv"
 IMAGES, MASKS, INSTANCES, SPLITS = "images", "masks", "instances", "splits"
+# All that a dataset is made of; without classes it is none.
+PARTS = (IMAGES, MASKS, INSTANCES, SPLITS, TAGS, BOXES, SEEDS, CLASSES)
 TAG_COLUMNS = ("image", "label")
 BOX_COLUMNS = ("image", "label", "left", "top", "right", "bottom")
 SEED_COLUMNS = ("image", "label", "x", "y")
@@ -59,12 +62,16 @@ def read_contents(folder: Path) -> Contents:
     if not folder.is_dir():
         missing = DatasetError(folder, None, "there is no such folder", "correct the path")
         return Contents(None, {}, {}, {}, {}, problems=[missing])
+    home = Enclosed(folder)
+    linked = [error for part in PARTS if (error := home.problem(folder / part))]
+    if linked:
+        return Contents(None, {}, {}, {}, {}, problems=linked)
     classes, problems = read_classes(folder / CLASSES)
     strays: list[DatasetError] = []
-    images = list_files(folder / IMAGES, tuple(FORMATS), problems, strays)
-    masks = list_files(folder / MASKS, (".png",), problems, strays)
-    instances = list_files(folder / INSTANCES, (".png",), problems, strays)
-    splits = list_files(folder / SPLITS, (".txt",), problems, strays)
+    images = list_files(home, IMAGES, tuple(FORMATS), problems, strays)
+    masks = list_files(home, MASKS, (".png",), problems, strays)
+    instances = list_files(home, INSTANCES, (".png",), problems, strays)
+    splits = list_files(home, SPLITS, (".txt",), problems, strays)
     if not images:
         problems.append(DatasetError(folder / IMAGES, None, "there are no images", "put images there"))
     for name, path in (*masks.items(), *instances.items()):
@@ -78,17 +85,23 @@ def read_contents(folder: Path) -> Contents:
 
 
 def list_files(
-    folder: Path, suffixes: Sequence[str], problems: list[DatasetError], strays: list[DatasetError]
+    home: Enclosed,
+    part: str,
+    suffixes: Sequence[str],
+    problems: list[DatasetError],
+    strays: list[DatasetError],
 ) -> dict[str, Path]:
-    """Files of a folder by name, without extension; sorted."""
+    """Files of a part of a dataset by name, without extension; sorted."""
     files: dict[str, Path] = {}
-    for path in visible(folder):
+    for path in visible(home.root / part):
         name = unicodedata.normalize("NFC", path.stem)
         if not name.isprintable():
             problems.append(DatasetError(path, None, "has unprintable characters in its name", "rename it"))
         elif path.suffix.lower() not in suffixes:
-            fix = f"only files that end in {', '.join(suffixes)} are, directly in {folder.name}"
+            fix = f"only files that end in {', '.join(suffixes)} are, directly in {part}"
             strays.append(DatasetError(path, None, "is not used", fix))
+        elif linked := home.problem(path):
+            problems.append(linked)
         elif name in files:
             what = f"has the same name as {files[name].name}"
             problems.append(DatasetError(path, None, what, "rename or remove one of them"))

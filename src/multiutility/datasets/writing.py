@@ -21,6 +21,7 @@ from multiutility.datasets.contents import (
     IMAGES,
     INSTANCES,
     MASKS,
+    PARTS,
     SEED_COLUMNS,
     SEEDS,
     SPLITS,
@@ -59,10 +60,9 @@ def write_dataset(
     kept, but it must not hold a dataset. Raises ``DatasetError`` for samples that could not be read again.
     """
     path = Path(path)
-    parts = (IMAGES, MASKS, INSTANCES, SPLITS, TAGS, BOXES, SEEDS, CLASSES)
     if path.exists() and not path.is_dir():
         raise DatasetError(path, None, "is not a folder", "choose a new folder")
-    if any(os.path.lexists(path / part) for part in parts):
+    if any(os.path.lexists(path / part) for part in PARTS):
         raise DatasetError(path, None, "there is a dataset already", "choose another folder, or remove it")
     with filling(path, last=CLASSES) as folder:  # Without classes it is no dataset.
         write_parts(folder, path, classes, samples, splits or {})

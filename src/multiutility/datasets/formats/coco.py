@@ -15,12 +15,13 @@ import numpy as np
 
 from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import KINDS, Classes, Color, Kind, LabelClass, standard_color
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco_areas import AreaError, decode_runs, fill_polygons
 from multiutility.datasets.formats.colors import color_codes
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples
 from multiutility.datasets.formats.regions import Canvas
-from multiutility.datasets.formats.source import Record, inside, need_size, read_json, unique_names
+from multiutility.datasets.formats.source import Record, need_size, read_json, unique_names
 from multiutility.datasets.images import image_size, read_image, read_mask
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem, box_problem, extent, seed_problem
@@ -67,40 +68,42 @@ def read_coco(
     and make a split ``train2017``. Panoptic pictures are in a folder named as their JSON file.
     """
     path = Path(source)
-    documents = find_documents(path)
-    root = path if path.is_dir() else home(path)
-    folder = None if images is None else Path(images)
+    home = Enclosed(path if path.is_dir() else home_folder(path))
+    documents = find_documents(home, path)
+    place = home if images is None else Enclosed(images)
     categories = read_categories(documents)
     pictures: dict[Path, Picture] = {}
     members: dict[str, dict[Path, None]] = {}
     for document in documents:
-        found = add_pictures(document, root, folder, pictures)
+        usual = usual_folders(document.file, home.root) if images is None else [place.root]
+        found = add_pictures(document, place, usual, pictures)
         if split_name(document.file):
             members.setdefault(split_name(document.file), {}).update(dict.fromkeys(found))
     paths = list(pictures)
     names = dict(zip(paths, unique_names(paths), strict=True))
-    stuff = find_stuff_maps(root if maps is None else Path(maps), given=maps is not None)
+    stuff = find_stuff_maps(home if maps is None else Enclosed(maps), given=maps is not None)
     order = sorted(paths, key=lambda one: names[one])
 
     def read(k: int) -> NewSample:
         picture = pictures[order[k]]
-        annotation = read_annotation(picture, categories, root, stuff.get(picture.path.stem))
+        annotation = read_annotation(picture, categories, home, stuff.get(picture.path.stem))
         return NewSample(names[order[k]], picture.path, annotation)
 
     splits = {split: [names[one] for one in found] for split, found in members.items()}
     return Imported(categories.classes, Samples([names[one] for one in order], read), splits)
 
 
-def home(file: Path) -> Path:
+def home_folder(file: Path) -> Path:
     """Folder of the dataset that a JSON file belongs to."""
     return file.parent.parent if file.parent.name == "annotations" else file.parent
 
 
-def find_documents(path: Path) -> list[Record]:
+def find_documents(home: Enclosed, path: Path) -> list[Record]:
     """Files of COCO annotations in a folder; others, such as captions, are passed over."""
     if not path.is_dir():
         return [Record.of(read_json(path), path, "")]
-    files = [*path.glob("*.json"), *path.glob("annotations/*.json"), *path.glob("*/_annotations.coco.json")]
+    files = [*home.files(path, [".json"]), *home.files(path / "annotations", [".json"])]
+    files += [file for file in path.glob("*/_annotations.coco.json") if home.file(file)]
     contents = ((read_json(file), file) for file in sorted(files))
     parts = {"images", "annotations", "categories"}
     documents = [Record(file, "", it) for it, file in contents if isinstance(it, dict) and parts <= it.keys()]
@@ -163,13 +166,20 @@ def read_category(record: Record, n: int, kind: Kind) -> LabelClass:
         raise record.error(str(error), "correct the category") from None
 
 
+def usual_folders(file: Path, root: Path) -> list[Path]:
+    """Folders that images of a JSON file may be in."""
+    here, split = file.parent, split_name(file)
+    usual = (here, root, root / "images", root / split, root / "images" / split, here / "images")
+    return list(dict.fromkeys(usual))
+
+
 def add_pictures(
-    document: Record, root: Path, folder: Path | None, pictures: dict[Path, Picture]
+    document: Record, home: Enclosed, folders: Sequence[Path], pictures: dict[Path, Picture]
 ) -> list[Path]:
     """Add what a file tells of its images; return their paths."""
     by_id: dict[int, Picture] = {}
     for record in document.records("images"):
-        path = find_image(record, root, folder)
+        path = find_file(record, home, folders, '"images"')
         number = record.integer("id")
         if number in by_id:
             raise record.error(f"another image has the id {number}", "give each image an id of its own")
@@ -185,42 +195,34 @@ def add_pictures(
     return [picture.path for picture in by_id.values()]
 
 
-def find_image(record: Record, root: Path, folder: Path | None) -> Path:
-    """Path of an image, in one of the usual folders."""
-    here, split = record.file.parent, split_name(record.file)
-    usual = (here, root, root / "images", root / split, root / "images" / split, here / "images")
-    bases = dict.fromkeys(usual if folder is None else [folder])
-    return find_file(record, root if folder is None else folder, bases, '"images"')
-
-
-def find_file(record: Record, root: Path, bases: Iterable[Path], what: str) -> Path:
-    """Path of the file that a record names, in the first of the folders that has it."""
+def find_file(record: Record, home: Enclosed, folders: Iterable[Path], what: str) -> Path:
+    """Real path of the file that a record names, in the first of the folders that has it."""
     name = record.text("file_name")
     try:
-        paths = [inside(root, name, base) for base in bases]
+        found = home.find(name, folders)
     except ValueError as error:
         raise record.error(str(error), "correct the name") from None
-    found = next((path for path in paths if path.is_file()), None)
     if found is None:
-        raise record.error(f"there is no file {name!r}", f"put it into {root}, or give the folder of {what}")
+        fix = f"put it into {home.root}, or give the folder of {what}"
+        raise record.error(f"there is no file {name!r}", fix)
     return found
 
 
-def find_stuff_maps(root: Path, *, given: bool) -> dict[str, tuple[Path, int]]:
+def find_stuff_maps(home: Enclosed, *, given: bool) -> dict[str, tuple[Path, int]]:
     """Stuff pictures by the stem of the image, and what their pixels lack to category ids."""
-    folders = [root] if given else [*root.glob("*"), *root.glob("annotations/*")]
+    folders = [home.root] if given else [*home.root.glob("*"), *home.root.glob("annotations/*")]
     maps = {}
     for folder in folders:
         lacking = next(
             (n for name, n in STUFF_MAPS.items() if folder.name.endswith(name)), 0 if given else None
         )
-        if lacking is not None and folder.is_dir():
-            maps.update({path.stem: (path, lacking) for path in sorted(folder.rglob("*.png"))})
+        if lacking is not None:
+            maps.update({path.stem: (path, lacking) for path in home.files(folder, [".png"], deep=True)})
     return maps
 
 
 def read_annotation(
-    picture: Picture, categories: Categories, root: Path, stuff: tuple[Path, int] | None
+    picture: Picture, categories: Categories, home: Enclosed, stuff: tuple[Path, int] | None
 ) -> PixelAnnotation:
     """Annotation of an image."""
     height, width = check_size(picture)
@@ -228,7 +230,7 @@ def read_annotation(
     if stuff is not None:
         paint_stuff(canvas, *stuff, categories, (height, width))
     if picture.panoptic is not None:
-        paint_panoptic(canvas, picture.panoptic, categories, root, (height, width))
+        paint_panoptic(canvas, picture.panoptic, categories, home, (height, width))
     segments, boxes, seeds, tags = [], [], [], []
     for record in picture.annotations:
         label = categories.label(record)
@@ -333,11 +335,11 @@ def paint_stuff(
 
 
 def paint_panoptic(
-    canvas: Canvas, record: Record, categories: Categories, root: Path, size: tuple[int, int]
+    canvas: Canvas, record: Record, categories: Categories, home: Enclosed, size: tuple[int, int]
 ) -> None:
     """Paint a panoptic picture, whose colors are ids of segments: red + 256 green + 65536 blue."""
-    here, stem = record.file.parent, record.file.stem
-    path = find_file(record, root, (here / stem, root / stem, here, root / "panoptic"), "panoptic pictures")
+    here, root, stem = record.file.parent, home.root, record.file.stem
+    path = find_file(record, home, (here / stem, root / stem, here, root / "panoptic"), "panoptic pictures")
     # Ids begin with red, unlike codes.
     ids = color_codes(read_image(path)[:, :, ::-1])
     need_size(path, ids, size)

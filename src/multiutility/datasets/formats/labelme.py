@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import SPLITS
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.export import Placed, filling, place_samples, write_json, write_splits
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.regions import Canvas, fill_disk, fill_polygon, outlines
 from multiutility.datasets.formats.source import (
     Record,
-    inside,
     need_folder,
     read_json,
     read_splits,
@@ -56,21 +56,22 @@ def read_labelme(source: str | Path) -> Imported:
     ``imagePath`` says, but must be in the folder; else they are taken from ``imageData``. Splits are lists in
     ``splits``.
     """
-    folder = need_folder(source, "LabelMe")
-    found = {path: used for path in sorted(folder.rglob("*.json")) if (used := read_names(path)) is not None}
+    home = need_folder(source, "LabelMe")
+    folder, paths = home.root, home.files(home.root, [".json"], deep=True)
+    found = {path: used for path in paths if (used := read_names(path)) is not None}
     if not found:
         raise DatasetError(folder, None, "there are no JSON files of LabelMe", "give the folder with them")
-    classes = find_classes(folder, found.values())
+    classes = find_classes(home, found.values())
     files = dict(sorted(zip(unique_names(list(found)), found, strict=True)))
     names = list(files)
 
     def read(k: int) -> NewSample:
         record = open_file(files[names[k]])
-        image = find_image(record, folder)
+        image = find_image(record, home)
         height, width = image.shape[:2] if isinstance(image, np.ndarray) else image_size(image)
         return NewSample(names[k], image, read_annotation(record, classes, height, width))
 
-    splits = read_splits(sorted((folder / SPLITS).glob("*.txt")), files)
+    splits = read_splits(home.files(folder / SPLITS, [".txt"]), files)
     return Imported(classes, Samples(names, read), splits)
 
 
@@ -95,17 +96,17 @@ def read_names(path: Path) -> dict[str, bool] | None:
     return names
 
 
-def find_classes(folder: Path, found: Iterable[Mapping[str, bool]]) -> Classes:
+def find_classes(home: Enclosed, found: Iterable[Mapping[str, bool]]) -> Classes:
     """All classes, in the order of the list, if there is one, and then by name."""
     used: dict[str, bool] = {}
     for one in found:
         used |= {name: used.get(name, False) or is_thing for name, is_thing in one.items()}
-    listed = folder / LABELS
-    first = dict.fromkeys(line for _, line in read_lines(listed)) if listed.is_file() else {}
+    listed = home.file(home.root / LABELS)
+    first = {} if listed is None else dict.fromkeys(line for _, line in read_lines(listed))
     names = [*first, *sorted(used.keys() - first.keys())]
     # LabelMe's own lists begin with these two, the first for void, the second for all that is not labeled.
     kept = [name for name in names if name != IGNORE and (name != BACKGROUND or name in used)]
-    return name_classes(folder, kept, {name for name, is_thing in used.items() if is_thing})
+    return name_classes(home.root, kept, {name for name, is_thing in used.items() if is_thing})
 
 
 def true_flags(record: Record) -> list[str]:
@@ -125,14 +126,14 @@ def shape_type(shape: Record) -> str:
     return shape.text("shape_type") if shape.has("shape_type") else "polygon"
 
 
-def find_image(record: Record, folder: Path) -> Path | NDArray[np.uint8]:
+def find_image(record: Record, home: Enclosed) -> Path | NDArray[np.uint8]:
     """Path of the image, or the one in the file."""
     name = record.text("imagePath")
     try:
-        path = inside(folder, name, record.file.parent)
+        path = home.find(name, [record.file.parent])
     except ValueError as error:
         raise record.error(f'"imagePath" {error}', "put the image into the folder, and correct it") from None
-    if path.suffix.lower() in FORMATS and path.is_file():  # Some files name themselves.
+    if path is not None and path.suffix.lower() in FORMATS:  # Some files name themselves.
         return path
     if record.has("imageData"):
         return read_embedded(record, "imageData", read_image)

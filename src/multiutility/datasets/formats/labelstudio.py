@@ -17,6 +17,7 @@ import numpy as np
 
 from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import rle_pack
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
@@ -68,9 +69,10 @@ def read_labelstudio(
     there.
     """
     path = Path(source)
-    folder = path if path.is_dir() else path.parent
-    tasks = read_tasks(path)
-    files = image_files(folder if images is None else Path(images), deep=True)
+    home = Enclosed(path if path.is_dir() else path.parent)
+    tasks = read_tasks(home, path)
+    place = home if images is None else Enclosed(images)
+    files = {one.relative_to(place.root).as_posix(): one for one in image_files(place, place.root, deep=True)}
     found: dict[Path, Record] = {}
     for task in tasks:
         image = find_image(task, files)
@@ -78,7 +80,7 @@ def read_labelstudio(
             raise task.error(f"{image.name} is the image of {found[image].where}, too", "remove one of them")
         found[image] = task
     annotations = {image: choose_annotation(task, predictions=predictions) for image, task in found.items()}
-    classes = find_classes(folder, [one for one in annotations.values() if one])
+    classes = find_classes(home, [one for one in annotations.values() if one])
     paths = list(found)
     names = dict(zip(paths, unique_names(paths), strict=True))
     order = sorted(paths, key=lambda image: names[image])
@@ -96,10 +98,10 @@ def read_labelstudio(
     return Imported(classes, Samples([names[image] for image in order], read), splits)
 
 
-def read_tasks(path: Path) -> list[Record]:
+def read_tasks(home: Enclosed, path: Path) -> list[Record]:
     """Tasks of a file, or of all files of a folder."""
     tasks = []
-    for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+    for file in home.files(path, [".json"]) if path.is_dir() else [path]:
         content = read_json(file)
         listed = content if isinstance(content, list) else [content]
         tasks += [Record.of(task, file, f"task {k}") for k, task in enumerate(listed, start=1)]
@@ -192,11 +194,11 @@ def read_choices(annotation: Record) -> Iterator[str]:
                 yield from (name.strip() for name in value.texts("choices"))
 
 
-def find_classes(folder: Path, annotations: list[Record]) -> Classes:
+def find_classes(home: Enclosed, annotations: list[Record]) -> Classes:
     """All classes; those with a rectangle or a keypoint are things."""
-    config = folder / CONFIG
+    config = home.file(home.root / CONFIG)
     names: dict[str, None] = {}
-    if config.is_file():
+    if config is not None:
         labels = (one.get("value", "") for one in read_xml(config).iter() if one.tag in {"Label", "Choice"})
         names = dict.fromkeys(name.strip() for name in labels if name.strip())
     found = {name for one in annotations for name in read_choices(one)}
@@ -205,7 +207,7 @@ def find_classes(folder: Path, annotations: list[Record]) -> Classes:
         for region in regions(annotation):
             found |= set(region.names)
             things |= set() if region.is_area else set(region.names)
-    return name_classes(folder, [*names, *sorted(found - names.keys())], things)
+    return name_classes(home.root, [*names, *sorted(found - names.keys())], things)
 
 
 def read_annotation(annotation: Record, classes: Classes, height: int, width: int) -> PixelAnnotation:

@@ -18,6 +18,7 @@ from PIL import Image
 from multiutility.datasets.class_table import read_classes, write_classes
 from multiutility.datasets.classes import MAX_CLASSES, Classes, Color, LabelClass, color_text
 from multiutility.datasets.contents import CLASSES, IMAGES, MASKS, SPLITS
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import code_color, color_codes, read_color_mask
 from multiutility.datasets.formats.export import check_loss, filling, place_samples, write_splits
@@ -57,20 +58,20 @@ def read_masks(
     it. Without a list of classes, all indices or colors that occur make one each. Splits are lists in
     ``splits``.
     """
-    folder = need_folder(source, "image and mask")
-    paths = by_stem(image_files(pick_folder(folder, images, IMAGE_FOLDERS)).values())
-    place = pick_folder(folder, masks, MASK_FOLDERS)
+    home = need_folder(source, "image and mask")
+    paths = by_stem(image_files(*pick_folder(home, images, IMAGE_FOLDERS)))
+    enclosed, place = pick_folder(home, masks, MASK_FOLDERS)
     there = by_stem(
-        path for path in image_files(place).values() if FORMATS[path.suffix.lower()] in MASK_FORMATS
+        path for path in image_files(enclosed, place) if FORMATS[path.suffix.lower()] in MASK_FORMATS
     )
     found = {name: there[name + end] for name in paths for end in reversed(ENDINGS) if name + end in there}
     if not found:
         raise DatasetError(place, None, "there is no mask of any image", "name masks as their images")
     files = list(found.values())
     if has_colors(files[0]):
-        classes, read_one = prepare_colors(files, given_classes(folder))
+        classes, read_one = prepare_colors(files, given_classes(home))
     else:
-        classes, read_one = prepare_indices(files, given_classes(folder), void)
+        classes, read_one = prepare_indices(files, given_classes(home), void)
     names = sorted(paths)
 
     def read(k: int) -> NewSample:
@@ -81,17 +82,17 @@ def read_masks(
         need_size(path, mask, image_size(image))
         return NewSample(names[k], image, PixelAnnotation(mask))
 
-    splits = read_splits(sorted((folder / SPLITS).glob("*.txt")), paths)
+    splits = read_splits(home.files(home.root / SPLITS, [".txt"]), paths)
     return Imported(classes, Samples(names, read), splits)
 
 
-def pick_folder(folder: Path, name: str | Path | None, usual: Sequence[str]) -> Path:
-    """Return the folder of this name, or the first of the usual ones that exists."""
-    names = [str(name)] if name else usual
+def pick_folder(home: Enclosed, name: str | Path | None, usual: Sequence[str]) -> tuple[Enclosed, Path]:
+    """Return the folder of this name, which may be anywhere, or the first of the usual ones that exists."""
+    names, folder = [str(name)] if name else usual, home.root
     found = next((folder / one for one in names if (folder / one).is_dir()), None)
     if found is None:
         raise DatasetError(folder, None, f"there is no folder {' or '.join(names)}", "rename yours to one")
-    return found
+    return (Enclosed(found) if name else home), found
 
 
 def has_colors(path: Path) -> bool:
@@ -100,16 +101,15 @@ def has_colors(path: Path) -> bool:
         return image.mode in {"RGB", "RGBA"}
 
 
-def given_classes(folder: Path) -> Classes | None:
+def given_classes(home: Enclosed) -> Classes | None:
     """Classes of a list, if there is one."""
-    if (folder / CLASSES).is_file():
-        classes, problems = read_classes(folder / CLASSES)
+    table, names = home.file(home.root / CLASSES), home.file(home.root / NAMES)
+    if table is not None:
+        classes, problems = read_classes(table)
         if problems:
             raise problems[0]
         return classes
-    if (folder / NAMES).is_file():
-        return name_classes(folder / NAMES, (line for _, line in read_lines(folder / NAMES)), ())
-    return None
+    return None if names is None else name_classes(names, (line for _, line in read_lines(names)), ())
 
 
 def prepare_indices(files: Sequence[Path], given: Classes | None, void: int) -> tuple[Classes, Reader]:

@@ -48,11 +48,12 @@ VALUES: dict[Color, int] = {(0, 0, 0): 0} | {one.color: label + 1 for label, one
 
 def read_msrc(source: str | Path) -> Imported:
     """Read the folder of MSRCv2; lists of images beside ``Images``, such as ``Train.txt``, are splits."""
-    folder = need_folder(source, "MSRCv2")
-    images = by_stem(image_files(folder / "Images").values())
+    home = need_folder(source, "MSRCv2")
+    folder = home.root
+    images = by_stem(image_files(home, folder / "Images"))
     if not images:
         raise DatasetError(folder / "Images", None, "there are no images", "give the folder that has Images")
-    truth = by_stem(image_files(folder / "GroundTruth").values())
+    truth = by_stem(image_files(home, folder / "GroundTruth"))
     names = sorted(images)
 
     def read(k: int) -> NewSample:
@@ -63,7 +64,7 @@ def read_msrc(source: str | Path) -> Imported:
         need_size(path, mask, image_size(image))
         return NewSample(names[k], image, PixelAnnotation(mask))
 
-    lists = (path for path in sorted(folder.glob("*.txt")) if is_list(path))
+    lists = (path for path in home.files(folder, [".txt"]) if is_list(path))
     splits = {name.lower(): found for name, found in read_splits(lists, images).items()}
     return Imported(CLASSES, Samples(names, read), splits)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat, whosmat
 
 from multiutility.datasets.classes import Classes, LabelClass, standard_color
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
@@ -65,11 +66,12 @@ def read_siftflow(source: str | Path) -> Imported:
     Lists of images beside them are splits: ``TestSet1.txt`` makes ``test``, and all others are ``train``
     then.
     """
-    folder = need_folder(source, "SIFT-flow")
-    images = by_stem(image_files(folder / "Images", deep=True).values())
+    home = need_folder(source, "SIFT-flow")
+    folder = home.root
+    images = by_stem(image_files(home, folder / "Images", deep=True))
     if not images:
         raise DatasetError(folder / "Images", None, "there are no images", "give the folder that has Images")
-    labels = by_stem(sorted((folder / "SemanticLabels").rglob("*.mat")))
+    labels = by_stem(home.files(folder / "SemanticLabels", [".mat"], deep=True))
     names = sorted(images)
 
     def read(k: int) -> NewSample:
@@ -79,12 +81,12 @@ def read_siftflow(source: str | Path) -> Imported:
         used = mask if mask is not None and mask.any() else None
         return NewSample(names[k], images[names[k]], PixelAnnotation(used))
 
-    return Imported(CLASSES, Samples(names, read), find_splits(folder, images))
+    return Imported(CLASSES, Samples(names, read), find_splits(home, images))
 
 
-def find_splits(folder: Path, images: dict[str, Path]) -> dict[str, list[str]]:
+def find_splits(home: Enclosed, images: dict[str, Path]) -> dict[str, list[str]]:
     """Splits of lists; of the published one of test images, also the rest."""
-    lists = (path for path in sorted(folder.glob("*.txt")) if path.stem.lower().startswith(LISTS))
+    lists = (path for path in home.files(home.root, [".txt"]) if path.stem.lower().startswith(LISTS))
     splits = read_splits(lists, images)
     if "TestSet1" in splits:
         test = splits.pop("TestSet1")

@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from numpy.typing import NDArray
 
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.placement import size_problem
@@ -25,49 +26,19 @@ MAX_XML_BYTES = 1 << 24
 MAX_JSON_VALUES = 100_000_000
 
 
-def inside(root: Path, name: str, base: Path | None = None) -> Path:
-    """Path of the file that a record calls ``name``, as seen from ``base``; it must be in ``root``.
-
-    Raises ``ValueError`` for absolute names and those that lead out of the folder, by ``..`` or by a link.
-
-    >>> inside(Path("photos"), "a/1.jpg").parts[-3:]
-    ('photos', 'a', '1.jpg')
-    >>> inside(Path("photos"), "../secret.jpg")
-    Traceback (most recent call last):
-    ...
-    ValueError: '../secret.jpg' leads out of the folder photos
-    """
-    # Windows programs write backslashes, and their drives are no folders here.
-    plain = PurePosixPath(name.replace("\\", "/"))
-    if not name or "\0" in name or plain.is_absolute() or PureWindowsPath(name).drive:
-        raise ValueError(f"{name!r} is not the name of a file in the folder {root}")
-    path = ((root if base is None else base) / plain).resolve()
-    if not path.is_relative_to(root.resolve()):
-        raise ValueError(f"{name!r} leads out of the folder {root}")
-    return path
-
-
-def need_folder(source: str | Path, format_: str) -> Path:
-    """Return the path of a folder that exists."""
+def need_folder(source: str | Path, format_: str) -> Enclosed:
+    """Return a folder that exists."""
     folder = Path(source)
     if not folder.is_dir():
         raise DatasetError(
             folder, None, "there is no such folder", f"give the folder with the {format_} files"
         )
-    return folder
+    return Enclosed(folder)
 
 
-def image_files(folder: Path, *, deep: bool = False) -> dict[str, Path]:
-    """Images of a folder by file name, sorted; with ``deep``, by path as seen from the folder, of all in it.
-
-    Hidden files and folders are left out.
-    """
-    if not folder.is_dir():
-        return {}
-    found = folder.rglob("*") if deep else folder.iterdir()
-    names = {path.relative_to(folder): path for path in found if path.suffix.lower() in FORMATS}
-    shown = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-    return {name.as_posix(): names[name] for name in sorted(shown) if names[name].is_file()}
+def image_files(source: Enclosed, folder: Path, *, deep: bool = False) -> list[Path]:
+    """Images of a folder in the source, sorted; with ``deep``, of all in it."""
+    return source.files(folder, tuple(FORMATS), deep=deep)
 
 
 def by_stem(files: Iterable[Path]) -> dict[str, Path]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Kind, LabelClass, standard_color
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size
@@ -31,16 +32,19 @@ CLASSES = Classes(
 
 def read_stanford(source: str | Path) -> Imported:
     """Read the folder with ``images``, ``labels`` and ``horizons.txt``; there are no splits."""
-    folder = need_folder(source, "Stanford background")
-    images = by_stem(image_files(folder / "images").values())
+    home = need_folder(source, "Stanford background")
+    folder = home.root
+    images = by_stem(image_files(home, folder / "images"))
     if not images:
         raise DatasetError(folder / "images", None, "there are no images", "give the folder iccv09Data")
-    check_horizons(folder / "horizons.txt", images)
+    horizons = home.file(folder / "horizons.txt")
+    if horizons is not None:
+        check_horizons(horizons, images)
     names = sorted(images)
 
     def read(k: int) -> NewSample:
         path = images[names[k]]
-        annotation = read_annotation(folder / "labels", names[k], image_size(path))
+        annotation = read_annotation(home, names[k], image_size(path))
         return NewSample(names[k], path, annotation)
 
     return Imported(CLASSES, Samples(names, read))
@@ -48,7 +52,7 @@ def read_stanford(source: str | Path) -> Imported:
 
 def check_horizons(path: Path, images: dict[str, Path]) -> None:
     """Raise if the list tells of other sizes; horizons are not used."""
-    for row, line in read_lines(path) if path.is_file() else ():
+    for row, line in read_lines(path):
         fields = line.split()
         if len(fields) != 4 or not all(field.isdecimal() for field in fields[1:3]):
             raise DatasetError(path, row, f"bad line {line!r}", "write name, width, height, horizon")
@@ -58,18 +62,19 @@ def check_horizons(path: Path, images: dict[str, Path]) -> None:
             raise DatasetError(path, row, what, "give the images as they were published")
 
 
-def read_annotation(folder: Path, name: str, size: tuple[int, int]) -> PixelAnnotation:
+def read_annotation(home: Enclosed, name: str, size: tuple[int, int]) -> PixelAnnotation:
     """Mask of an image, and a map of its foreground objects."""
-    regions = folder / f"{name}.regions.txt"
-    if not regions.is_file():
+    regions, layers = (
+        home.file(home.root / "labels" / f"{name}.{part}.txt") for part in ("regions", "layers")
+    )
+    if regions is None:
         return PixelAnnotation()
     labels = read_matrix(regions, size)
     if labels.max() >= len(CLASSES):
         what = f"has the class {labels.max()}"
         raise DatasetError(regions, None, what, f"classes are 0..{len(CLASSES) - 1}, negative if unknown")
     mask = (np.maximum(labels, -1) + 1).astype(np.uint8)
-    layers = folder / f"{name}.layers.txt"
-    if not layers.is_file():
+    if layers is None:
         return PixelAnnotation(mask)
     objects = np.where(labels == CLASSES.label("foreground"), read_matrix(layers, size), -1)
     found, place = np.unique(objects, return_inverse=True)

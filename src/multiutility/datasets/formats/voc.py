@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
+from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import color_codes, read_color_mask
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, name_classes
@@ -78,23 +79,24 @@ def read_voc(source: str | Path, *, one_based: bool = True) -> Imported:
     it. Classes are those of ``labelmap.txt`` if it is there (``name:red,green,blue::``), and then masks tell
     them by color; else VOC's own.
     """
-    folder = need_folder(source, "VOC")
-    images = find_images(folder)
-    xml = folder / XML if (folder / XML).is_dir() else folder
-    items = read_all_items(xml, images)
-    tags, splits = read_sets(folder, images)
+    home = need_folder(source, "VOC")
+    folder = home.root
+    images = find_images(home)
+    items = read_all_items(home, images)
+    tags, splits = read_sets(home, images)
     used = {item.name for found in items.values() for item in found}
     used |= {tag for found in tags.values() for tag in found}
-    classes = find_classes(folder, used)
-    masks = read_colors(folder, classes)
+    classes = find_classes(home, used)
+    masks = read_colors(home, classes)
     names = sorted(images)
 
     def read(k: int) -> NewSample:
         name, path = names[k], images[names[k]]
         height, width = image_size(path)
         placed = [place(item, classes, height, width, one_based=one_based) for item in items.get(name, ())]
-        mask = read_voc_mask(folder / MASKS / f"{name}.png", masks, (height, width))
-        instances = read_objects(folder / OBJECTS / f"{name}.png", (height, width))
+        mask_path, objects_path = (home.file(folder / part / f"{name}.png") for part in (MASKS, OBJECTS))
+        mask = None if mask_path is None else read_voc_mask(mask_path, masks, (height, width))
+        instances = None if objects_path is None else read_objects(objects_path, (height, width))
         boxes = tuple(box for box, _ in placed if box)
         seeds = tuple(seed for _, seed in placed if seed)
         # Tags of what boxes and masks tell already say nothing new.
@@ -106,19 +108,21 @@ def read_voc(source: str | Path, *, one_based: bool = True) -> Imported:
     return Imported(classes, Samples(names, read), splits)
 
 
-def find_images(folder: Path) -> dict[str, Path]:
+def find_images(home: Enclosed) -> dict[str, Path]:
     """Images by name, from the first of the usual folders that has any."""
+    folder = home.root
     for place in (folder / IMAGES, folder / "images", folder):
-        images = by_stem(image_files(place).values())
+        images = by_stem(image_files(home, place))
         if images:
             return images
     raise DatasetError(folder / IMAGES, None, "there are no images", "put images there")
 
 
-def read_all_items(folder: Path, images: Mapping[str, Path]) -> dict[str, list[Item]]:
+def read_all_items(home: Enclosed, images: Mapping[str, Path]) -> dict[str, list[Item]]:
     """Objects of all XML files, by image."""
     items = {}
-    for file in sorted(folder.glob("*.xml")):
+    place = home.root / XML
+    for file in home.files(place if place.is_dir() else home.root, [".xml"]):
         if file.stem not in images:
             raise DatasetError(
                 file, None, f"there is no image named {file.stem!r}", "add it, or remove the file"
@@ -148,9 +152,11 @@ def read_items(file: Path, image: Path) -> list[Item]:
     return items
 
 
-def read_sets(folder: Path, images: Mapping[str, Path]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def read_sets(
+    home: Enclosed, images: Mapping[str, Path]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Names of tags by image, and splits, from the lists of images."""
-    main = {path.stem: path for path in sorted((folder / MAIN).glob("*.txt"))}
+    main = {path.stem: path for path in home.files(home.root / MAIN, [".txt"])}
     tags: dict[str, list[str]] = {}
     splits: dict[str, list[str]] = {}
     for stem, path in main.items():
@@ -160,7 +166,7 @@ def read_sets(folder: Path, images: Mapping[str, Path]) -> tuple[dict[str, list[
                 tags.setdefault(image, []).append(name)
         elif stem != NO_SPLIT:
             splits[stem] = read_set(path, images)
-    for path in sorted((folder / SEGMENTATION).glob("*.txt")):
+    for path in home.files(home.root / SEGMENTATION, [".txt"]):
         found = read_set(path, images)
         if path.stem not in splits:
             splits |= {path.stem: found} if path.stem != NO_SPLIT else {}
@@ -190,11 +196,12 @@ def read_set(path: Path, images: Mapping[str, Path], *, tagged: bool = False) ->
     return names
 
 
-def find_classes(folder: Path, used: set[str]) -> Classes:
+def find_classes(home: Enclosed, used: set[str]) -> Classes:
     """Classes of the label map, or VOC's own, or, where there are no masks, those that are used."""
-    has_masks = any((folder / MASKS).glob("*.png"))
-    if (folder / LABEL_MAP).is_file():
-        return read_label_map(folder / LABEL_MAP, used)
+    folder, has_masks = home.root, bool(home.files(home.root / MASKS, [".png"]))
+    label_map = home.file(folder / LABEL_MAP)
+    if label_map is not None:
+        return read_label_map(label_map, used)
     if used <= set(VOC_CLASSES):
         things = [LabelClass(name, standard_color(k), "thing") for k, name in enumerate(VOC_CLASSES, start=1)]
         background = [LabelClass(BACKGROUND, standard_color(0))] if has_masks else []
@@ -233,21 +240,17 @@ def read_label_map(path: Path, used: set[str]) -> Classes:
         raise DatasetError(path, None, str(error), "correct the lines") from None
 
 
-def read_colors(folder: Path, classes: Classes) -> dict[Color, int] | None:
+def read_colors(home: Enclosed, classes: Classes) -> dict[Color, int] | None:
     """Values of colors in masks; None if masks have VOC's indices."""
-    if not (folder / LABEL_MAP).is_file():
+    if home.file(home.root / LABEL_MAP) is None:
         return None
     # What has no color of a class is void: black where there is no background, and the color of borders.
     void: dict[Color, int] = {(0, 0, 0): 0, VOID_COLOR: 0}
     return void | {one.color: label + 1 for label, one in enumerate(classes)}
 
 
-def read_voc_mask(
-    path: Path, colors: Mapping[Color, int] | None, size: tuple[int, int]
-) -> NDArray[np.uint8] | None:
-    """Mask of an image, if there is one."""
-    if not path.is_file():
-        return None
+def read_voc_mask(path: Path, colors: Mapping[Color, int] | None, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Mask of an image."""
     if colors is None:
         indices = read_mask(path).astype(np.int64)
         if ((indices > len(VOC_CLASSES)) & (indices != VOID)).any():
@@ -261,9 +264,7 @@ def read_voc_mask(
 
 
 def read_objects(path: Path, size: tuple[int, int]) -> NDArray[np.int32] | None:
-    """Map of objects, if there is one: by indices, or by colors."""
-    if not path.is_file():
-        return None
+    """Map of objects, if there are any: by indices, or by colors."""
     with opened(path, MASK_FORMATS) as image:
         indexed = image.mode in {"P", "L"}
     if indexed:
