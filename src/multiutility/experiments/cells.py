@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -123,12 +124,14 @@ def run_cells(
     # Cells of different names may be the same: with all masks, say, annotations make no difference.
     open_ = {key: number for number, key in enumerate(keys) if key not in found}
     numbers = list(open_.values())
-    for place, outcome in outcomes(study, [tasks[number] for number in numbers]):
-        number = numbers[place]
-        found[keys[number]] = outcome
-        files.add(keys[number], outcome, {"cell": str(wanted[number]), **tasks[number].parameters})
-        for same in (n for n, key in enumerate(keys) if key == keys[number]):
-            progress.tell(same, outcome, kept=same != number)
+    # Closed at once if anything goes wrong here: processes would go on otherwise.
+    with closing(outcomes(study, [tasks[number] for number in numbers])) as coming:
+        for place, outcome in coming:
+            number = numbers[place]
+            found[keys[number]] = outcome
+            files.add(keys[number], outcome, {"cell": str(wanted[number]), **tasks[number].parameters})
+            for same in (n for n, key in enumerate(keys) if key == keys[number]):
+                progress.tell(same, outcome, kept=same != number)
     return [progress.result(number, found[key]) for number, key in enumerate(keys)]
 
 
