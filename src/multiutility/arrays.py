@@ -1,8 +1,8 @@
-"""Arrays of the value types: checked on the way in, read-only from then on; and sets of nodes stored flat."""
+"""Arrays of the value types: checked on the way in, read-only from then on; sets of nodes; strips of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,19 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 # Nodes and labels are stored in 32 bits, for the native core.
 MAX_INDEX = 2**31 - 1
+# Pixels of an image that are computed at once.
+STRIP_PIXELS = 1 << 20
+
+
+def strips(first: int, last: int, width: int) -> Iterator[range]:
+    """Rows from the first to before the last, in parts of so few pixels that many bytes for each do no harm.
+
+    >>> list(strips(3, 6, width=STRIP_PIXELS // 2))
+    [range(3, 5), range(5, 6)]
+    """
+    n_rows = max(1, STRIP_PIXELS // max(width, 1))
+    for row in range(first, last, n_rows):
+        yield range(row, min(row + n_rows, last))
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

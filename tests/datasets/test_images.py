@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
+from multiutility import arrays
 from multiutility.datasets import (
     DatasetError,
     image_size,
@@ -399,3 +400,19 @@ def test_damaged_files_give_an_image_or_an_error(
         return
     assert image.dtype == np.uint8
     assert image.shape == (*image_size(path), 3)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "I;16"])
+def test_images_are_the_same_in_strips(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opaque = Image.fromarray(RGB)
+    opaque.putalpha(Image.fromarray(INDICES * 7))
+    image = Image.fromarray(INDICES.astype(np.uint16) * 1800) if mode == "I;16" else opaque.convert(mode)
+    path = tmp_path / ("a.tif" if mode == "CMYK" else "a.png")
+    if mode == "PA":  # As PNG has it: one color of the palette is transparent.
+        opaque.convert("P").save(path, transparency=3)
+    else:
+        image.save(path)
+    whole = read_image(path)
+    monkeypatch.setattr(arrays, "STRIP_PIXELS", 14)
+    np.testing.assert_array_equal(read_image(path), whole)
+    assert whole.flags.writeable

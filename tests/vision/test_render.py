@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
+from multiutility import arrays
 from multiutility.datasets import Classes, LabelClass, PixelAnnotation, PixelBox, PixelSeed
 from multiutility.vision.render import (
     borders,
@@ -97,6 +99,34 @@ def test_errors_are_red_and_void_is_white() -> None:
     assert [picture.shape for picture in compare(gray(1, 3), truth, predicted, CLASSES.palette)] == [
         (1, 3, 3)
     ] * 4
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 11, 12])
+def test_pictures_are_the_same_in_strips(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, mask = np.random.default_rng(1).integers(256, size=(12, 9, 3)).astype(np.uint8), random_mask()
+    monkeypatch.setattr(arrays, "STRIP_PIXELS", n_rows * 9)
+    share = np.where(mask > 0, 0.55, 0.0)
+    share[borders(mask) & (mask > 0)] = 1.0
+    whole = image + share[:, :, np.newaxis] * (paint(mask, CLASSES.palette).astype(float) - image)
+    assert np.array_equal(overlay(image, mask, CLASSES.palette), np.rint(whole))
+    parts = errors(image, mask, mask[::-1])
+    monkeypatch.undo()
+    assert np.array_equal(parts, errors(image, mask, mask[::-1]))
+
+
+def test_pictures_take_little_more_memory_than_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    side = 500
+    image, mask = gray(side, side), random_mask(side, side)
+    monkeypatch.setattr(arrays, "STRIP_PIXELS", 1 << 12)
+    for predicted in (None, mask):
+        tracemalloc.start()
+        if predicted is None:
+            overlay(image, mask, CLASSES.palette)
+        else:
+            errors(image, mask, predicted)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 8 * side**2
 
 
 def test_boxes_are_drawn_on_their_pixels() -> None:

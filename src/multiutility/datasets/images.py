@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
+from multiutility.arrays import strips
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
 
@@ -175,7 +176,19 @@ def orientation(image: Image.Image) -> int:
 
 
 def rgb(image: Image.Image) -> Pixels:
-    """Pixels of a loaded image, converted to RGB."""
+    """Pixels of a loaded image, converted to RGB.
+
+    Strip by strip: Pillow has 4 bytes a pixel, and whole images of some kinds would be copied several times.
+    """
+    pixels = np.empty((image.height, image.width, 3), dtype=np.uint8)
+    for rows in strips(0, image.height, image.width):
+        strip = image.crop((0, rows.start, image.width, rows.stop))
+        pixels[rows.start : rows.stop] = strip_rgb(strip)
+    return pixels
+
+
+def strip_rgb(image: Image.Image) -> Pixels:
+    """Pixels of a small image, converted to RGB."""
     if image.mode.startswith("I"):
         gray = eight_bits(np.asarray(image))
         return np.repeat(gray[:, :, np.newaxis], 3, axis=2)
@@ -184,7 +197,7 @@ def rgb(image: Image.Image) -> Pixels:
     if image.has_transparency_data:
         opaque = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), opaque)
-    return np.array(image.convert("RGB"))
+    return np.asarray(image.convert("RGB"))
 
 
 def eight_bits(levels: NDArray[Any]) -> Pixels:

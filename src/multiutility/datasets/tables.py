@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,20 +30,27 @@ MAX_PROBLEMS = 10_000
 
 def read_text(path: Path) -> str:
     """Text of a file in UTF-8, with or without a byte order mark."""
-    try:
-        if not path.is_file():  # A pipe would wait forever.
-            raise DatasetError(path, None, "there is no such file", "make it, or correct the name")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise DatasetError(path, None, f"cannot be read: {error.strerror}", "allow reading it") from error
-    if len(data) > MAX_BYTES:
-        raise DatasetError(path, None, f"has more than {MAX_BYTES // 2**20} MB", "split the dataset")
+    data = read_bytes(path, MAX_BYTES, "split the dataset")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
         raise DatasetError(path, row, "is not text in UTF-8", "save the file as 'CSV UTF-8'") from None
+
+
+def read_bytes(path: Path, limit: int, fix: str) -> bytes:
+    """Bytes of a file; the fix is for one with more than the limit."""
+    try:
+        if not path.is_file():  # A pipe would wait forever.
+            raise DatasetError(path, None, "there is no such file", "put it there, or correct the name")
+        with path.open("rb") as file:
+            # No more than there is: memory for all that is asked for is taken at once.
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+    except OSError as error:
+        raise DatasetError(path, None, f"cannot be read: {error.strerror}", "allow reading it") from error
+    if len(data) > limit:
+        raise DatasetError(path, None, f"has more than {limit // 2**20} MB", fix)
+    return data
 
 
 def read_lines(path: Path) -> list[tuple[int, str]]:

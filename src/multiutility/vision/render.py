@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from multiutility.arrays import BoolArray
+from multiutility.arrays import BoolArray, strips
 from multiutility.datasets.classes import Classes, Color
 from multiutility.datasets.pixels import PixelAnnotation
 
@@ -53,12 +53,18 @@ def overlay(
     array([200, 150], dtype=uint8)
     """
     check_sizes(image, mask)
-    colors = paint(mask, palette)
-    share = np.where(mask > 0, opacity, 0.0)
-    if outline:
-        share[borders(mask) & (mask > 0)] = 1.0
-    mixed = image + share[:, :, np.newaxis] * (colors.astype(np.float64) - image)
-    return np.asarray(np.rint(mixed), dtype=np.uint8)
+    mixed = np.empty_like(image)
+    for rows in strips(0, *mask.shape):
+        part = slice(rows.start, rows.stop)
+        share = np.where(mask[part] > 0, opacity, 0.0)
+        if outline:
+            # With the rows above and below, which borders depend on.
+            above = max(rows.start - 1, 0)
+            near = borders(mask[above : rows.stop + 1])[rows.start - above :][: len(rows)]
+            share[near & (mask[part] > 0)] = 1.0
+        colors = paint(mask[part], palette).astype(np.float64)
+        mixed[part] = np.rint(image[part] + share[:, :, np.newaxis] * (colors - image[part]))
+    return mixed
 
 
 def check_sizes(image: Picture, *masks: Picture) -> None:
@@ -81,11 +87,15 @@ def borders(mask: Picture) -> BoolArray:
 def errors(image: Picture, truth: Picture, predicted: Picture) -> Picture:
     """What is wrong in red, over the gray image; void is white."""
     check_sizes(image, truth, predicted)
-    gray = np.repeat(image.mean(axis=2, keepdims=True), 3, axis=2) * 0.5 + 60
-    wrong = (truth > 0) & (truth != predicted)
-    gray[wrong] = 0.3 * gray[wrong] + 0.7 * np.array(RED)
-    gray[truth == 0] = WHITE
-    return np.asarray(np.rint(gray), dtype=np.uint8)
+    drawn = np.empty_like(image)
+    for rows in strips(0, *truth.shape):
+        part = slice(rows.start, rows.stop)
+        gray = np.repeat(image[part].mean(axis=2, keepdims=True), 3, axis=2) * 0.5 + 60
+        wrong = (truth[part] > 0) & (truth[part] != predicted[part])
+        gray[wrong] = 0.3 * gray[wrong] + 0.7 * np.array(RED)
+        gray[truth[part] == 0] = WHITE
+        drawn[part] = np.rint(gray)
+    return drawn
 
 
 def compare(image: Picture, truth: Picture, predicted: Picture, palette: Picture) -> list[Picture]:

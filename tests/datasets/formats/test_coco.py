@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -162,6 +162,34 @@ def test_overlaps_are_crowds_below_stuff_below_large_below_small_objects(tmp_pat
     assert found.instances is not None
     assert found.mask[0].tolist() == [2, 2, 3, 3, 2, 2, 4, 4, 1, 1, 1, 1, 1, 1]
     assert found.instances[0].tolist() == [2, 2, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_overlaps_are_those_of_areas_painted_in_order(tmp_path: Path, data: st.DataObject) -> None:
+    categories = [{"id": k, "name": str(k), "isthing": k % 2, "color": [k, 0, 0]} for k in range(4)]
+    sides = [
+        st.integers(0, HEIGHT - 1),
+        st.integers(1, HEIGHT),
+        st.integers(0, WIDTH - 1),
+        st.integers(1, WIDTH),
+    ]
+    drawn = data.draw(st.lists(st.tuples(st.integers(0, 3), st.booleans(), *sides), min_size=1, max_size=8))
+    marks, layers = [], []
+    for number, crowd, top, height, left, width in drawn:
+        area = np.zeros((HEIGHT, WIDTH), dtype=np.bool_)
+        area[top : top + height, left : left + width] = area[0, 0] = True
+        marks.append({"category_id": number, "iscrowd": int(crowd), "segmentation": encode_runs(area)})
+        is_object = number % 2 == 1 and not crowd
+        layers.append(((not crowd, is_object, -int(area.sum())), number, is_object, area))
+    counts = np.cumsum([is_object for _, _, is_object, _ in layers]).tolist()
+    mask, objects = np.zeros((HEIGHT, WIDTH), dtype=np.uint8), np.zeros((HEIGHT, WIDTH), dtype=np.int32)
+    for k in sorted(range(len(layers)), key=lambda k: layers[k][0]):
+        _, number, is_object, area = layers[k]
+        mask[area], objects[area] = number + 1, counts[k] * is_object
+    found = import_one(tmp_path, *marks, categories=categories)
+    np.testing.assert_array_equal(found.mask, mask)
+    np.testing.assert_array_equal(0 if found.instances is None else found.instances, objects)
 
 
 def test_without_areas_boxes_count_then_keypoints_then_tags(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from multiutility.datasets.classes import KINDS, Classes, Color, Kind, LabelClas
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco_areas import AreaError, decode_runs, fill_polygons
-from multiutility.datasets.formats.colors import color_codes
+from multiutility.datasets.formats.colors import color_codes, distinct
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples
 from multiutility.datasets.formats.regions import Canvas
 from multiutility.datasets.formats.source import Record, need_size, read_json, unique_names
-from multiutility.datasets.images import image_size, read_image, read_mask
+from multiutility.datasets.images import MAX_PIXELS, image_size, read_image, read_mask
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem, box_problem, extent, seed_problem
 from multiutility.datasets.writing import NewSample
@@ -231,22 +231,25 @@ def read_annotation(
         paint_stuff(canvas, *stuff, categories, (height, width))
     if picture.panoptic is not None:
         paint_panoptic(canvas, picture.panoptic, categories, home, (height, width))
-    segments, boxes, seeds, tags = [], [], [], []
+    boxes, seeds, tags = [], [], []
+    n_objects = 0
     for record in picture.annotations:
         label = categories.label(record)
         crowd = record.fields.get("iscrowd") == 1
         if record.fields.get("segmentation"):
+            # One by one, in whatever order: a file of a few kilobytes can have hundreds of large areas.
             area = read_segmentation(record, height, width)
             is_object = not crowd and categories.classes[label].kind != "stuff"
-            segments.append((area, label, crowd, is_object))
+            n_objects += is_object
+            if picture.panoptic is None:
+                rank = rank_of(area, crowd=crowd, is_object=is_object)
+                canvas.paint(area, label, n_objects if is_object else 0, rank)
         elif record.has("bbox") and not crowd:
             boxes.append(read_box(record, label, height, width))
         elif record.has("keypoints"):
             seeds += read_seeds(record, label, height, width)
         else:
             tags.append(label)
-    if picture.panoptic is None:
-        paint_segments(canvas, segments)
     return PixelAnnotation(
         canvas.mask, tuple(dict.fromkeys(tags)), tuple(boxes), tuple(seeds), canvas.instances
     )
@@ -263,13 +266,17 @@ def check_size(picture: Picture) -> tuple[int, int]:
     return height, width
 
 
-def paint_segments(canvas: Canvas, segments: Sequence[tuple[BoolArray, int, bool, bool]]) -> None:
-    """Paint areas, with their labels, whether crowds, whether objects, as the module tells."""
-    numbers = np.cumsum([is_object for *_, is_object in segments]).tolist()
-    below = [(not crowd, is_object, -int(area.sum())) for area, _, crowd, is_object in segments]
-    for k in sorted(range(len(segments)), key=lambda k: below[k]):
-        area, label, _, is_object = segments[k]
-        canvas.paint(area, label, numbers[k] if is_object else 0)
+def rank_of(area: BoolArray, *, crowd: bool, is_object: bool) -> int:
+    """How far up an area is, as the module tells; more than 0, which is what pictures of stuff have.
+
+    >>> small, large = np.array([[True, False]]), np.array([[True, True]])
+    >>> rank_of(large, crowd=False, is_object=True) < rank_of(small, crowd=False, is_object=True)
+    True
+    >>> rank_of(small, crowd=False, is_object=False) < rank_of(large, crowd=False, is_object=True)
+    True
+    """
+    above = MAX_PIXELS + 1
+    return (2 * (not crowd) + is_object + 1) * above - int(np.count_nonzero(area))
 
 
 def read_segmentation(record: Record, height: int, width: int) -> BoolArray:
@@ -343,7 +350,7 @@ def paint_panoptic(
     # Ids begin with red, unlike codes.
     ids = color_codes(read_image(path)[:, :, ::-1])
     need_size(path, ids, size)
-    there = set(np.unique(ids).tolist()) - {0}
+    there = set(distinct(ids).tolist()) - {0}
     n_objects = 0
     for segment in record.records("segments_info"):
         number, label = segment.integer("id"), categories.label(segment)

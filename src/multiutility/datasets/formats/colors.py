@@ -12,32 +12,51 @@ from multiutility.datasets.classes import Color, color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import MASK_FORMATS, opened, read_image
 
+N_CODES = 1 << 24
+# In a table of values, which are not negative.
+UNKNOWN = -1
+
 
 def read_color_mask(path: Path, values: Mapping[Color, int]) -> NDArray[np.uint8]:
     """Mask uint8 [H, W] of a picture in which each value has a color; other colors are errors."""
     with opened(path, MASK_FORMATS):  # Others change colors.
         pass
     codes = color_codes(read_image(path))
-    known = np.array(sorted(values, key=_code), dtype=np.int64).reshape(-1, 3)
-    known_codes = color_codes(known)
-    place = np.minimum(np.searchsorted(known_codes, codes), len(known_codes) - 1)
-    unknown = np.argwhere(known_codes[place] != codes)
-    if len(unknown):
-        y, x = unknown[0].tolist()
-        color = color_text(code_color(int(codes[y, x])))
-        what = f"the pixel x {x}, y {y} has the color {color}, which is of no class"
+    table = np.full(N_CODES, UNKNOWN, dtype=np.int16)
+    for color, value in values.items():
+        table[color_codes(np.array(color))] = value
+    mask = table[codes]
+    place = int((mask == UNKNOWN).argmax())
+    if mask.flat[place] == UNKNOWN:
+        y, x = divmod(place, mask.shape[1])
+        color_of = color_text(code_color(int(codes[y, x])))
+        what = f"the pixel x {x}, y {y} has the color {color_of}, which is of no class"
         raise DatasetError(path, None, what, "correct it, or add the color to the classes")
-    table = np.array([values[code_color(int(code))] for code in known_codes], dtype=np.uint8)
-    return table[place]
+    return mask.astype(np.uint8)
 
 
-def color_codes(colors: NDArray[np.generic]) -> NDArray[np.int64]:
+def color_codes(colors: NDArray[np.integer]) -> NDArray[np.int32]:
     """One number for each color [..., 3].
 
     >>> int(color_codes(np.array([1, 2, 3])))
     66051
     """
-    return np.asarray(colors.astype(np.int64) @ [1 << 16, 1 << 8, 1])
+    codes = colors[..., 0].astype(np.int32)
+    for part in (1, 2):
+        codes = codes << 8
+        codes |= colors[..., part]
+    return codes
+
+
+def distinct(codes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Codes of colors that occur, sorted; takes less memory and time than sorting all of them.
+
+    >>> distinct(np.array([[7, 5], [7, 7]], dtype=np.int32)).tolist()
+    [5, 7]
+    """
+    there = np.zeros(N_CODES, dtype=np.bool_)
+    there[codes] = True
+    return np.flatnonzero(there)
 
 
 def code_color(code: int) -> Color:
@@ -47,7 +66,3 @@ def code_color(code: int) -> Color:
     (1, 2, 3)
     """
     return code >> 16, code >> 8 & 255, code & 255
-
-
-def _code(color: Color) -> int:
-    return color[0] << 16 | color[1] << 8 | color[2]

@@ -290,4 +290,4 @@ def read_area(region: Region, height: int, width: int) -> BoolArray:
         raise region.record.error(f'"rle" {error}', "draw it anew, or remove it") from None
     # Only how opaque strokes are counts; their borders are smoothed, and some programs paint thinly.
     opacity = words.reshape(height, width, 4)[:, :, 3]
-    return np.asarray(2 * opacity > opacity.max())
+    return np.asarray(opacity > opacity.max() // 2)

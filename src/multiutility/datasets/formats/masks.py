@@ -20,7 +20,7 @@ from multiutility.datasets.classes import MAX_CLASSES, Classes, Color, LabelClas
 from multiutility.datasets.contents import CLASSES, IMAGES, MASKS, SPLITS
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.formats.colors import code_color, color_codes, read_color_mask
+from multiutility.datasets.formats.colors import code_color, color_codes, distinct, read_color_mask
 from multiutility.datasets.formats.export import check_loss, filling, place_samples, write_splits
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
@@ -118,7 +118,7 @@ def prepare_indices(files: Sequence[Path], given: Classes | None, void: int) -> 
         highest = max(int(indices[indices != void].max(initial=0)) for indices in map(read_mask, files))
         given = name_classes(files[0].parent, (f"class {k}" for k in range(highest + 1) if k != void), ())
     classes = given
-    values = np.full(256, len(classes) + 1)
+    values = np.full(256, len(classes) + 1, dtype=np.uint16)
     values[[k for k in range(256) if k != void][: len(classes)]] = np.arange(1, len(classes) + 1)
     values[void] = 0
 
@@ -138,7 +138,7 @@ def prepare_colors(files: Sequence[Path], given: Classes | None) -> tuple[Classe
     """Classes, and how masks with colors are read."""
     if given is None:
         codes = sorted(
-            {int(code) for file in files for code in np.unique(color_codes(read_image(file)))} - {0}
+            {code for file in files for code in distinct(color_codes(read_image(file))).tolist()} - {0}
         )
         if not 1 <= len(codes) <= MAX_CLASSES:
             what = f"masks have {len(codes)} colors: expected 1 to {MAX_CLASSES}, and black"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from multiutility.arrays import BoolArray
+from multiutility.arrays import STRIP_PIXELS, BoolArray, strips
 
 
 def fill_polygon(points: ArrayLike, height: int, width: int) -> BoolArray:
@@ -31,28 +31,40 @@ def fill_polygon(points: ArrayLike, height: int, width: int) -> BoolArray:
     sides = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
     upwards = sides[:, 0, 1] > sides[:, 1, 1]
     sides[upwards] = sides[upwards, ::-1]
-    flips = np.zeros(height * (width + 1), dtype=np.int64)
-    at_once = max(1, 2_000_000 // max(height, 1))
+    area = np.zeros((height, width), dtype=np.bool_)
+    if not len(sides):
+        return area
+    top, bottom = (int(_first_center(y, 0, height)) for y in (sides[:, 0, 1].min(), sides[:, 1, 1].max()))
+    for rows in strips(top, bottom, width):
+        area[rows.start : rows.stop] = _inside(sides, rows, width)
+    return area
+
+
+def _inside(sides: NDArray[np.float64], rows: range, width: int) -> BoolArray:
+    """Pixels of some rows in the polygon with these sides [N, 2, 2], each from its upper to its lower end."""
+    shape = len(rows), width + 1
+    flips = np.zeros(shape[0] * shape[1], dtype=np.int64)
+    at_once = max(1, STRIP_PIXELS // len(rows))
     for first in range(0, len(sides), at_once):
-        cells = _crossings(sides[first : first + at_once], height, width)
+        cells = _crossings(sides[first : first + at_once], rows, width)
         flips += np.bincount(cells, minlength=len(flips))
-    return (flips.reshape(height, width + 1).cumsum(axis=1)[:, :width] % 2).astype(np.bool_)
+    return (flips.reshape(shape).cumsum(axis=1)[:, :width] % 2).astype(np.bool_)
 
 
-def _crossings(sides: NDArray[np.float64], height: int, width: int) -> NDArray[np.intp]:
-    """Cells of a grid [H, W + 1]: the first column right of each side, in each row that it meets."""
+def _crossings(sides: NDArray[np.float64], rows: range, width: int) -> NDArray[np.intp]:
+    """Cells of a grid [rows, W + 1]: the first column right of each side, in each row that it meets."""
     (x0, y0), (x1, y1) = sides.transpose(1, 2, 0)
-    begin, end = (_first_center(y, height) for y in (y0, y1))
+    begin, end = (_first_center(y, rows.start, rows.stop) for y in (y0, y1))
     side = np.repeat(np.arange(len(sides)), end - begin)
     row = np.arange(len(side)) - np.repeat(np.cumsum(end - begin) - end, end - begin)
     slope = (x1 - x0)[side] / (y1 - y0)[side]
     x = x0[side] + (row + 0.5 - y0[side]) * slope
-    return row * (width + 1) + _first_center(x, width)
+    return (row - rows.start) * (width + 1) + _first_center(x, 0, width)
 
 
-def _first_center(place: NDArray[np.float64], n: int) -> NDArray[np.intp]:
-    """First of n pixels whose center does not lie before the place; n if there is none."""
-    return np.clip(np.ceil(place - 0.5), 0, n).astype(np.intp)
+def _first_center(place: NDArray[np.float64], first: int, last: int) -> NDArray[np.intp]:
+    """First pixel whose center does not lie before the place, of those from the first; else the last."""
+    return np.asarray(np.clip(np.ceil(place - 0.5), first, last), dtype=np.intp)
 
 
 def fill_disk(x: float, y: float, radius: float, height: int, width: int) -> BoolArray:
@@ -62,12 +74,19 @@ def fill_disk(x: float, y: float, radius: float, height: int, width: int) -> Boo
     array([[0, 1, 0],
            [0, 1, 0]])
     """
-    rows, columns = np.ogrid[:height, :width]
-    return np.asarray((columns + 0.5 - x) ** 2 + (rows + 0.5 - y) ** 2 <= radius**2)
+    area = np.empty((height, width), dtype=np.bool_)
+    across = (np.arange(width) + 0.5 - x) ** 2
+    for rows in strips(0, height, width):
+        down = (np.array(rows)[:, np.newaxis] + 0.5 - y) ** 2
+        area[rows.start : rows.stop] = across + down <= radius**2
+    return area
 
 
 class Canvas:
     """A mask and a map of objects of one image, painted area by area: the last one is on top.
+
+    Areas may have ranks, and then those of higher rank are on top, in whatever order they come: no more than
+    one area is in memory.
 
     >>> canvas = Canvas(1, 4)
     >>> canvas.paint(np.array([[True, True, True, False]]), label=0)
@@ -79,9 +98,15 @@ class Canvas:
     def __init__(self, height: int, width: int) -> None:
         self._mask = np.zeros((height, width), dtype=np.uint8)
         self._instances = np.zeros((height, width), dtype=np.int32)
+        self._ranks: NDArray[np.int32] | None = None
 
-    def paint(self, area: BoolArray, label: int, instance: int = 0) -> None:
-        """Give the area a label; -1 makes it void."""
+    def paint(self, area: BoolArray, label: int, instance: int = 0, rank: int = 0) -> None:
+        """Give the area a label, except where a higher rank was painted; -1 makes it void."""
+        if rank and self._ranks is None:
+            self._ranks = np.zeros(self._mask.shape, dtype=np.int32)
+        if self._ranks is not None:
+            area = area & (self._ranks <= rank)
+            self._ranks[area] = rank
         self._mask[area] = label + 1
         self._instances[area] = instance
 

@@ -18,11 +18,11 @@ COUNT_SIZES = (3, 4, 8, 16)
 WORD_SIZE = 8
 
 
-def decode(data: Iterable[int], max_words: int) -> NDArray[np.uint32]:
+def decode(data: Iterable[int], max_words: int) -> NDArray[np.unsignedinteger]:
     """Words [N] of encoded bytes; raises ``ValueError`` if they are damaged, or for more than ``max_words``.
 
     >>> decode([0, 0, 0, 3, 57, 27, 252, 64, 32], max_words=100)
-    array([1, 1, 1], dtype=uint32)
+    array([1, 1, 1], dtype=uint8)
     """
     packed = bytes(data)
     n_bits = 8 * len(packed)
@@ -46,7 +46,7 @@ def decode(data: Iterable[int], max_words: int) -> NDArray[np.uint32]:
     count_sizes = [take(4) + 1 for _ in range(4)]
     if n_total > max_words:
         raise ValueError(f"has {n_total} values, expected at most {max_words}")
-    words = np.zeros(n_total, dtype=np.uint32)
+    words: NDArray[np.unsignedinteger] = np.zeros(n_total, np.uint8 if word_size <= WORD_SIZE else np.uint32)
     while n_words < n_total:
         run = take(1)
         count = take(count_sizes[take(2)]) + 1

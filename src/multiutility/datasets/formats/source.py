@@ -17,13 +17,14 @@ from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.placement import size_problem
-from multiutility.datasets.tables import read_lines
+from multiutility.datasets.tables import read_bytes, read_lines
 
 # The largest published COCO file, instances_train2017.json, has 450 MB.
 MAX_JSON_BYTES = 1 << 30
 MAX_XML_BYTES = 1 << 24
 # An empty list is three bytes of a file, and sixty of memory; that file has half as many.
 MAX_JSON_VALUES = 100_000_000
+FEWER = "export fewer images at a time"
 
 
 def need_folder(source: str | Path, format_: str) -> Enclosed:
@@ -106,10 +107,10 @@ def need_size(path: Path, indices: NDArray[Any], size: tuple[int, int]) -> None:
 
 def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
     """Read a JSON file; numbers that JSON does not have, NaN and infinities, are refused."""
-    data = _read(path, limit, "JSON")
+    data = read_bytes(path, limit, FEWER)
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
         what = f"has more than {MAX_JSON_VALUES // 1_000_000} million values"
-        raise DatasetError(path, None, what, "export fewer images at a time")
+        raise DatasetError(path, None, what, FEWER)
     try:
         return json.loads(data, parse_constant=_refuse_constant)
     except RecursionError:
@@ -124,7 +125,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def read_xml(path: Path) -> ElementTree.Element:
     """Read an XML file; one with a document type is refused, since that is where entities expand."""
-    data = _read(path, MAX_XML_BYTES, "XML")
+    data = read_bytes(path, MAX_XML_BYTES, FEWER)
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -140,20 +141,6 @@ def read_xml(path: Path) -> ElementTree.Element:
 
 def _refuse_doctype(*_declaration: object) -> NoReturn:
     raise ValueError("it has a document type (<!DOCTYPE ...>)")
-
-
-def _read(path: Path, limit: int, kind: str) -> bytes:
-    try:
-        if not path.is_file():  # A pipe would wait forever.
-            raise DatasetError(path, None, "there is no such file", "put it there, or correct the name")
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise DatasetError(path, None, f"cannot be read: {error.strerror}", "allow reading it") from error
-    if len(data) > limit:
-        what = f"has more than {limit >> 20} MB, too much {kind}"
-        raise DatasetError(path, None, what, "export fewer images at a time")
-    return data
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.formats.colors import color_codes, read_color_mask
+from multiutility.datasets.formats.colors import N_CODES, color_codes, distinct, read_color_mask
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_xml
 from multiutility.datasets.images import MASK_FORMATS, image_size, opened, read_image, read_mask
@@ -252,11 +252,12 @@ def read_colors(home: Enclosed, classes: Classes) -> dict[Color, int] | None:
 def read_voc_mask(path: Path, colors: Mapping[Color, int] | None, size: tuple[int, int]) -> NDArray[np.uint8]:
     """Mask of an image."""
     if colors is None:
-        indices = read_mask(path).astype(np.int64)
+        indices = read_mask(path)
         if ((indices > len(VOC_CLASSES)) & (indices != VOID)).any():
             what = f"has the index {indices[indices != VOID].max()}: VOC has {len(VOC_CLASSES)} classes"
             raise DatasetError(path, None, what, f"write {LABEL_MAP} with your classes and their colors")
-        mask = np.where(indices == VOID, 0, indices + 1).astype(np.uint8)
+        # The highest of 8 bits, and so what is 1 more is 0.
+        mask = indices + np.uint8(1)
     else:
         mask = read_color_mask(path, colors)
     need_size(path, mask, size)
@@ -273,8 +274,10 @@ def read_objects(path: Path, size: tuple[int, int]) -> NDArray[np.int32] | None:
     else:
         codes = color_codes(read_image(path))
         codes[codes == color_codes(np.array(VOID_COLOR))] = 0
-        found, place_of = np.unique(codes, return_inverse=True)
-        ids = (place_of.reshape(codes.shape) + (found[0] != 0)).astype(np.int32)
+        found = distinct(codes)
+        numbers = np.zeros(N_CODES, dtype=np.int32)
+        numbers[found] = np.arange(len(found)) + (found[0] != 0)
+        ids = numbers[codes]
     need_size(path, ids, size)
     return ids if ids.any() else None
 
