@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import partial
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -27,38 +29,44 @@ MEANINGFUL = [
 ]
 
 
-@st.composite
-def mutated(draw: st.DrawFn, content: bytes) -> bytes:
+def damaged(content: bytes, random: Random) -> bytes:
     """Return the content with bytes replaced, removed, repeated or added, or its end cut off."""
-    damaged = bytearray(content)
-    for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, max(0, len(damaged) - 1)))
-        length = draw(st.integers(1, 16))
-        kind = draw(st.sampled_from(["flip", "remove", "repeat", "add", "cut"]))
+    changed = bytearray(content)
+    for _ in range(random.randint(1, 4)):
+        place = random.randrange(max(1, len(changed)))
+        length = random.randint(1, 16)
+        kind = random.choice(["flip", "remove", "repeat", "add", "cut"])
         if kind == "flip":
-            damaged[place : place + 1] = bytes([draw(st.integers(0, 255))])
+            changed[place : place + 1] = bytes([random.randrange(256)])
         elif kind == "remove":
-            del damaged[place : place + length]
+            del changed[place : place + length]
         elif kind == "repeat":
-            damaged[place:place] = damaged[place : place + length]
+            changed[place:place] = changed[place : place + length]
         elif kind == "add":
-            damaged[place:place] = draw(st.sampled_from(MEANINGFUL) | st.binary(max_size=8))
+            changed[place:place] = random.choice([*MEANINGFUL, bytes(random.choices(range(256), k=8))])
         else:
-            del damaged[place:]
-    return bytes(damaged)
+            del changed[place:]
+    return bytes(changed)
 
 
-# Any JSON, and what is most likely to be taken for something else.
+def mutated(content: bytes) -> st.SearchStrategy[bytes]:
+    """Contents that are damaged."""
+    return st.randoms(use_true_random=False).map(partial(damaged, content))
+
+
+# What is most likely to be taken for something else.
+NUMBERS = [0, -1, 10**400, 1e308, -1e308, 2**31, 2**63]
+TEXTS = ["", ".", "..", "/", "../../x.jpg", "\0", "photo.png", "x" * 300, "%", "http://[", "\ud800"]
+
+# Any JSON.
 JUNK = st.recursive(
     st.one_of(
         st.none(),
         st.booleans(),
         st.integers(),
-        st.sampled_from([0, -1, 10**400, 1e308, -1e308, 2**31, 2**63]),
+        st.sampled_from(NUMBERS),
         st.floats(allow_nan=False, allow_infinity=False),
-        st.sampled_from(
-            ["", ".", "..", "/", "../../x.jpg", "\0", "photo.png", "x" * 300, "%", "http://[", "\ud800"]
-        ),
+        st.sampled_from(TEXTS),
         st.text(max_size=5),
     ),
     lambda inner: (
@@ -67,6 +75,13 @@ JUNK = st.recursive(
     ),
     max_leaves=4,
 )
+
+
+def junk(random: Random) -> Any:
+    """Return any JSON, or a text that is longer than all limits."""
+    leaf = random.choice([None, True, *NUMBERS, *TEXTS, random.uniform(-9, 99), "x" * 140_000])
+    inner = {random.choice(["id", "x", "label"]): leaf}
+    return random.choice([leaf, leaf, leaf, [leaf], inner, [[leaf] * 3]])
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -16,14 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from datasets.formats.test_originals import names_cell, put_msrc, put_siftflow, put_stanford
 from format_cases import CLASSES, SPLITS, mixed_samples, noise
 from multiutility.array_file import ArrayFileError, Arrays, read_arrays, write_arrays
 from multiutility.datasets.contents import read_contents
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.formats import FORMATS
-from multiutility.datasets.formats.siftflow import NAMES
 from multiutility.datasets.images import read_instances, read_mask, read_note, write_mask
 from multiutility.datasets.validate import validate
 from multiutility.datasets.writing import write_dataset
@@ -34,6 +32,7 @@ from multiutility.vision.fitted_presets import read_state
 from multiutility.vision.model_file import KEY, ModelFileError, checksum, read_model
 from multiutility.vision.store import StoreWarning, read_prepared, write_prepared
 from mutations import JUNK, mutated, places, replaced
+from originals import put_originals
 from toy import CLASSES as TOY_CLASSES
 from toy import mixed_annotations, toy_picture, toy_preset
 
@@ -85,15 +84,7 @@ def test_damaged_datasets(folder: Path, data: st.DataObject) -> None:
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder of each format."""
-    root = tmp_path_factory.mktemp("formats")
-    for name, one in FORMATS.items():
-        if one.write is not None:
-            samples = [s for s in mixed_samples() if not one.masks_only or s.name in ("masked", "objects")]
-            one.write(root / name, CLASSES, samples, {})
-    put_msrc(root / "msrc", np.zeros((3, 4, 3), np.uint8))
-    put_siftflow(root / "siftflow", "a", np.ones((4, 5)), names=names_cell(NAMES))
-    put_stanford(root / "stanford", "0 5 7\n-1 7 7\n", "3 4 9\n0 9 2\n")
-    return {path.name: path for path in root.iterdir()}
+    return put_originals(tmp_path_factory.mktemp("formats"))
 
 
 def test_all_formats_are_there(originals: dict[str, Path]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.formats.test_originals import names_cell, put_msrc, put_siftflow, put_stanford
 from format_cases import CLASSES, SPLITS, mixed_samples, put_image
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
@@ -21,6 +20,7 @@ from multiutility.datasets.formats.imported import Imported
 from multiutility.datasets.formats.siftflow import NAMES
 from multiutility.datasets.validate import validate
 from multiutility.datasets.writing import write_dataset
+from originals import names_cell, put_msrc, put_siftflow, put_stanford
 
 NATIVE = "native"
 

@@ -10,25 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.io import savemat
 
 from format_cases import put_image, read_all
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.msrc import read_msrc
 from multiutility.datasets.formats.siftflow import NAMES, read_siftflow
 from multiutility.datasets.formats.stanford import read_stanford
+from originals import SCENES, names_cell, put_msrc, put_siftflow, put_stanford
 
 DATA = os.environ.get("MULTIUTILITY_DATA")
-SCENES = "spatial_envelope_256x256_static_8outdoorcategories"
-
-
-def put_msrc(folder: Path, pixels: NDArray[np.uint8]) -> Path:
-    """MSRCv2 with one image."""
-    height, width, _ = pixels.shape
-    put_image(folder / "Images" / "1_1_s.bmp", height, width)
-    (folder / "GroundTruth").mkdir(exist_ok=True)
-    Image.fromarray(pixels).save(folder / "GroundTruth" / "1_1_s_GT.bmp")
-    return folder
 
 
 def test_msrc_has_a_color_for_each_class(tmp_path: Path) -> None:
@@ -88,22 +78,6 @@ def test_msrc_in_its_original_form_gives_the_masks_we_have(tmp_path: Path) -> No
         np.testing.assert_array_equal(found[path.stem].mask, np.asarray(Image.open(path)))
 
 
-def put_siftflow(folder: Path, name: str, labels: NDArray[np.generic], **more: object) -> Path:
-    """SIFT-flow with an image; the .mat file is SciPy's."""
-    put_image(folder / "Images" / SCENES / f"{name}.jpg", 4, 5)
-    path = folder / "SemanticLabels" / SCENES / f"{name}.mat"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    savemat(path, {"S": labels, **more}, do_compression=True)
-    return path
-
-
-def names_cell(names: tuple[str, ...]) -> NDArray[np.object_]:
-    """Cell array of texts."""
-    cell = np.empty((1, len(names)), dtype=object)
-    cell[0] = names
-    return cell
-
-
 def test_siftflow_labels_count_from_1(tmp_path: Path) -> None:
     labels = np.zeros((4, 5), dtype=np.uint8)
     labels[1], labels[2] = 1, 33
@@ -150,16 +124,6 @@ def test_damaged_mat_files_are_refused(tmp_path: Path, data: bytes) -> None:
     put_siftflow(tmp_path, "coast_1", np.zeros((4, 5))).write_bytes(data)
     with pytest.raises(DatasetError, match=r"coast_1\.mat: (cannot be read|is too large|has no matrix)"):
         read_all(read_siftflow(tmp_path))
-
-
-def put_stanford(folder: Path, regions: str, layers: str | None = None) -> Path:
-    """The Stanford background dataset with one image of 3 x 2 pixels."""
-    put_image(folder / "images" / "0000047.jpg", 2, 3)
-    (folder / "labels").mkdir(exist_ok=True)
-    (folder / "labels" / "0000047.regions.txt").write_text(regions)
-    if layers is not None:
-        (folder / "labels" / "0000047.layers.txt").write_text(layers)
-    return folder
 
 
 def test_stanford_regions_are_classes_and_negative_is_void(tmp_path: Path) -> None:
