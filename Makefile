@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(wildcard cpp/*) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo docs lint test test-cpp test-python bench-inference bench-learning bench-scale clean
+.PHONY: install demo docs lint test test-cpp test-python bench-inference bench-learning bench-scale attack clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -57,6 +57,10 @@ bench-learning: install
 
 bench-scale: install
 	$(BIN)/python benchmarks/scale.py $(ARGS)
+
+# Hostile energies and files, flipped bits, kills; ARGS="--minutes 30" takes longer, see benchmarks/README.md.
+attack: install
+	$(BIN)/python benchmarks/attack.py $(ARGS)
 
 clean:
 	rm -rf build dist site $(VENV)/installed
