@@ -134,7 +134,7 @@ def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: P
     assert other.classes.other == len(CLASSES)
     assert all(sample.kinds == {"mask"} for sample in other)
     assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
-    assert run("weaken", folder, tmp_path / "all").exit_code == 2  # there is a dataset already
+    assert run("weaken", folder, folder).exit_code == 2  # there is a dataset already
 
 
 def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp
     scores = json.loads(done.stdout)
     assert set(scores) == {"accuracy", "mean_recall", "mean_iou", "n_images", "classes", "skipped"}
     assert set(scores["classes"]["cow"]) == {"recall", "iou", "pixels"}
-    assert sorted(file.name for file in out.iterdir()) == ["confusion.png", "gallery.png"]
-    assert all(read_image(file).shape[1] > 300 for file in out.iterdir())
+    assert sorted(file.name for file in out.glob("[!.]*")) == ["confusion.png", "gallery.png"]
+    assert all(read_image(file).shape[1] > 300 for file in out.glob("[!.]*"))
     part = DatasetFolder(folder).split("validation")
     masks = tmp_path / "masks"
     assert run("predict", model, *(sample.path for sample in part), "--out", masks).exit_code == 0
@@ -300,9 +300,11 @@ def test_results_of_another_model_or_image_do_not_count(trained: Path, folder: P
     done = run("predict", models[1], tmp_path / "in", "--out", out, *options)
     assert list(json.loads(done.stdout)["masks"]) == [str(changed)]
     (out / changed.name).write_bytes(b"no image")
-    assert (
-        json.loads(run("predict", models[1], tmp_path / "in", "--out", out, *options).stdout)["n_images"] == 1
-    )
+    refused = run("predict", models[1], tmp_path / "in", "--out", out, *options)
+    assert refused.exit_code == 2
+    assert f"{out / changed.name}: has been changed since" in " ".join(refused.stderr.split())
+    anew = run("predict", models[1], tmp_path / "in", "--out", out, *options, "--overwrite")
+    assert json.loads(anew.stdout)["n_images"] == 1
     assert run("predict", trained / "m.safetensors", tmp_path / "in", "--out", out).exit_code == 0
 
 
@@ -363,7 +365,7 @@ def test_interrupted_training_is_kept_and_goes_on_if_asked(
     assert "a checkpoint of other images, annotations or parameters" in " ".join(other.stderr.split())
     calls[0] = 6
     assert run(*command, "--resume").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "store"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["m.safetensors", "store"]
     # Without a checkpoint it begins anew, and says so.
     again = run(*command, "--resume")
     assert again.exit_code == 0
@@ -389,11 +391,8 @@ def test_interrupted_training_is_kept_and_goes_on_if_asked(
         (["summary", "{folder}", "--picture", "missing/s.png"], "missing/s.png: its folder does not exist"),
         (["summary", "{folder}", "--picture", "s.xyz"], "s.xyz: the name of an image must end in"),
         (["summary", "{folder}", "--picture", "."], "is a folder"),
-        (["weaken", "{folder}", "{folder}/classes.csv"], "classes.csv: is not a folder; choose a new folder"),
-        (
-            ["evaluate", "{model}", "{folder}", "--out", "{model}"],
-            "m.safetensors: file exists; check the path",
-        ),
+        (["weaken", "{folder}", "{model}"], "m.safetensors: is not a folder; choose a new folder"),
+        (["evaluate", "{model}", "{folder}", "--out", "{model}"], "m.safetensors: is read by this command"),
         (["nothing"], "nothing"),
     ],
 )

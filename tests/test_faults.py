@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from multiutility.outputs import MANIFEST
 from toy import write_mixed, write_toy
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked on Windows")
@@ -67,6 +68,11 @@ class Worker:
         return Path(f"/proc/{self.process.pid}/root{path}")
 
 
+def names_in(folder: Path) -> set[str]:
+    """All that is in a folder, hidden things too, but for the manifest."""
+    return {*os.listdir(folder)} - {MANIFEST}
+
+
 def may_mount(folder: Path) -> bool:
     """Whether one may have disks of one's own."""
     if shutil.which("unshare") is None:
@@ -101,7 +107,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(worker: Worker, folder: Path, store: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     out = tmp_path_factory.mktemp("undisturbed") / "m.safetensors"
     assert worker.run(*training(folder, store, out)) == 0, worker.told()
-    assert os.listdir(out.parent) == [out.name]
+    assert names_in(out.parent) == {out.name}
     return out.read_bytes()
 
 
@@ -135,7 +141,7 @@ def test_training_that_was_killed_goes_on_to_the_same_model(
     assert ("m.safetensors.checkpoint" in shown) == (name not in ("features", "first pass"))
     assert worker.run(*command, "--resume") == 0, worker.told()
     assert out.read_bytes() == undisturbed
-    assert set(os.listdir(tmp_path)) <= {"m.safetensors", "store"}
+    assert names_in(tmp_path) <= {"m.safetensors", "store"}
 
 
 def test_training_that_is_killed_again_and_again_goes_on(
@@ -154,7 +160,7 @@ def test_training_that_is_killed_again_and_again_goes_on(
         assert worker.run(*command, kill=[moment]) == KILLED
     assert worker.run(*command) == 0, worker.told()
     assert out.read_bytes() == undisturbed
-    assert os.listdir(tmp_path) == [out.name]
+    assert names_in(tmp_path) == {out.name}
 
 
 def test_training_killed_from_outside_goes_on(
@@ -173,6 +179,25 @@ def test_training_killed_from_outside_goes_on(
     assert "m.safetensors.checkpoint: left by a training that was interrupted; add --resume" in worker.told()
     assert worker.run(*command, "--resume") == 0, worker.told()
     assert out.read_bytes() == undisturbed
+
+
+def test_one_training_at_a_time_writes_a_model(
+    worker: Worker, folder: Path, store: Path, undisturbed: bytes, tmp_path: Path
+) -> None:
+    out, checkpoint = tmp_path / "m.safetensors", tmp_path / "m.safetensors.checkpoint"
+    command = training(folder, store, out)
+    # Slow, so that both are there when there is a checkpoint.
+    children = worker.start(job(*command, slow=[PASS]), job(*command, before=[wait_for(checkpoint)]))
+    codes = worker.codes()
+    assert codes == [0, 2]
+    assert f"{out}: process {children[0]} is writing it; wait" in worker.told(n=1)
+    assert out.read_bytes() == undisturbed
+    assert names_in(tmp_path) == {out.name}
+
+
+def wait_for(path: Path) -> list[str]:
+    """Command that ends when there is a file."""
+    return ["sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.02; done', str(path)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -229,7 +254,7 @@ def test_prediction_that_was_killed_goes_on(
 def test_results_of_another_model_are_not_taken_for_those_of_this_one(
     worker: Worker, folder: Path, model: Path, tmp_path: Path
 ) -> None:
-    command = ("predict", model, folder, "--overlay", "--scores", "--jobs", 1, "--out")
+    command = ("predict", model, folder, "--overlay", "--scores", "--jobs", 1, "--overwrite", "--out")
     assert worker.run(*command, tmp_path / "whole") == 0, worker.told()
     for part in ("overlay", "scores"):
         (tmp_path / "out" / part).mkdir(parents=True)
@@ -274,7 +299,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(
 ) -> None:
     out = tmp_path / "m.safetensors"
     out.write_bytes(b"old")
-    command = training(folder, store, out)
+    command = (*training(folder, store, out), "--overwrite")
     assert worker.run(*command, file_size=len(undisturbed) // 2) == 2
     told = worker.told()
     assert f"{out}: file too large" in told.lower()

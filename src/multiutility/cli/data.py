@@ -14,13 +14,16 @@ from multiutility.cli.options import (
     DatasetArgument,
     JobsOption,
     JsonOption,
+    OverwriteOption,
     RandomStateOption,
     SkipBadOption,
     SplitOption,
-    check_writable,
+    file_outputs,
+    parts_of,
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_skipped
+from multiutility.outputs import Outputs, Sources, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +68,7 @@ def summary(
         Path, typer.Option("--picture", metavar="FILE", help="Where the picture of samples is saved.")
     ] = Path("summary.png"),
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Save none.")] = False,
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show how many images and annotations of each kind and class there are, and save a picture of some.
@@ -75,15 +79,17 @@ def summary(
     from multiutility.datasets.summary import summarize
 
     dataset = opened(folder, split)
-    if not no_picture:
-        check_writable(picture)
+    pictures = [] if no_picture else [picture]
+    # Decided before the images are read.
+    outputs = [file_outputs("summary", [one], Sources(parts_of(folder)), overwrite) for one in pictures]
     with stages() as note:
         found = summarize(dataset, progress=partial(note, "reading"))
-        if not no_picture:
+        for own in outputs:
             from multiutility.vision.report import save_samples
 
             note.begin("drawing")
-            save_samples(dataset, picture)
+            with writing(own):
+                save_samples(dataset, picture)
     if json:
         show_json(found.to_dict())
     else:
@@ -121,12 +127,15 @@ def convert(
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Import annotations of other programs into a dataset folder, or export them.
 
     Formats: coco, coco-panoptic, voc, labelme, labelstudio, masks, color-masks; and to import only,
     voc-corners, masks-255, msrc, siftflow, stanford.
+
+    The same command again replaces what it made, if nobody has changed it since.
 
     Import: [b]multiutility convert coco SRC DIR[/b]
 
@@ -135,11 +144,15 @@ def convert(
     if to is None and third is not None:
         if split is not None or lossy:
             raise ValueError("--split and --lossy are for exports: an import takes all that there is")
-        counts = import_format(first, second, third, images, skip_bad)
+        outputs = import_outputs(third, [second, *([images] if images else [])], overwrite)
+        with writing(outputs):
+            counts = import_format(first, second, third, images, skip_bad)
     elif to is not None and third is None:
         if images is not None:
             raise ValueError("--images is for imports: an export takes the images of DIR")
-        counts = export_format(Path(first), second, to, split, lossy, skip_bad)
+        outputs = Outputs("convert", second, None, Sources(parts_of(Path(first))), overwrite)
+        with writing(outputs):
+            counts = export_format(Path(first), second, to, split, lossy, skip_bad)
     else:
         raise ValueError("expected either 'convert FORMAT SRC DIR', or 'convert DIR OUT --to FORMAT'")
     if json:
@@ -165,6 +178,7 @@ def weaken(
     ] = False,
     random_state: RandomStateOption = 0,
     skip_bad: SkipBadOption = False,
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
@@ -173,17 +187,21 @@ def weaken(
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
-    from multiutility.datasets.writing import write_dataset
+    from multiutility.datasets.writing import earlier_parts, write_dataset
     from multiutility.vision.weaken import weaken as weaken_dataset
 
-    dataset, skipped = sound_dataset(opened(folder, split), skip_bad)
+    whole = opened(folder, split)
+    outputs = Outputs("weaken", out, None, Sources(parts_of(folder)), overwrite)
+    with writing(outputs):
+        earlier_parts(out)
+    dataset, skipped = sound_dataset(whole, skip_bad)
     masked = [sample.name for sample in dataset if "mask" in sample.kinds]
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
     kinds = {"tags": tags or not (boxes or seeds), "boxes": boxes, "seeds": seeds}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
-    with stages() as note:
+    with writing(outputs), stages() as note:
         note.begin("choosing")
         weakened = weaken_dataset(dataset, random_state, kept, **kinds, other=other)
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
@@ -250,7 +268,7 @@ def import_format(
     name: str, source: Path, folder: Path, images: Path | None, skip_bad: bool
 ) -> dict[str, Any]:
     """Make a dataset folder out of another program's files; return how much is in it."""
-    from multiutility.datasets.writing import write_dataset
+    from multiutility.datasets.writing import earlier_parts, write_dataset
 
     format_ = find_format(name)
     if images is not None and not format_.takes_images:
@@ -259,6 +277,7 @@ def import_format(
         raise ValueError(f"--images is {images}: there is no such folder")
     # As seen from here, and not from SRC.
     options = {} if images is None else {"images": images.resolve()}
+    earlier_parts(folder)
     with stages() as note:
         note.begin("reading")
         imported, skipped = sound_samples(format_.read(source, **options), skip_bad, note)
@@ -271,12 +290,14 @@ def export_format(
     folder: Path, out: Path, name: str, split: str | None, lossy: bool, skip_bad: bool
 ) -> dict[str, Any]:
     """Write a dataset for another program; return how much is in it."""
+    from multiutility.datasets.formats.export import earlier_export
     from multiutility.datasets.formats.imported import Imported
 
     format_ = find_format(name)
     write = format_.write
     if write is None:
         raise ValueError(f"{name} can only be imported; export to one of {', '.join(writable())}")
+    earlier_export(out)
     with stages() as note:
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
@@ -284,6 +305,12 @@ def export_format(
             out, dataset.classes, samples, dataset.splits, **({"lossy": lossy} if format_.masks_only else {})
         )
     return counts_of(dataset, skipped)
+
+
+def import_outputs(folder: Path, sources: Sequence[Path], overwrite: bool) -> Outputs:
+    """Return the dataset folder that an import writes; it may be in a folder that is read, not be it."""
+    listed = [source for source in sources if source.is_dir()]
+    return Outputs("convert", folder, None, Sources(listed=listed, trees=sources), overwrite)
 
 
 def find_format(name: str) -> Format:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from multiutility.cli.messages import guarded, show_json, stages, tell
-from multiutility.cli.options import JobsOption, JsonOption, RandomStateOption
+from multiutility.cli.options import JobsOption, JsonOption, OverwriteOption, RandomStateOption
 from multiutility.cli.options import n_jobs as cores
 
 
@@ -19,6 +19,7 @@ def demo(
         "demo"
     ),
     random_state: RandomStateOption = 0,
+    overwrite: OverwriteOption = False,
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -31,7 +32,9 @@ def demo(
     from multiutility.experiments.demo import run_demo
 
     with stages() as note:
-        scores = run_demo(out, random_state=random_state, n_jobs=cores(jobs), progress=note)
+        scores = run_demo(
+            out, random_state=random_state, n_jobs=cores(jobs), progress=note, overwrite=overwrite
+        )
     if json:
         show_json(scores)
     tell(f"Report: {out / 'report.html'}")

@@ -15,15 +15,18 @@ from multiutility.cli.options import (
     Features,
     FeaturesOption,
     JobsOption,
+    OverwriteOption,
     Protocol,
     RandomStateOption,
     SetOption,
     StoreOption,
-    default_store,
     numbers,
     parsed,
+    parts_of,
+    store_of,
 )
 from multiutility.cli.options import n_jobs as cores
+from multiutility.outputs import Outputs, Sources, writing
 
 if TYPE_CHECKING:
     from multiutility.experiments.budget import Budget
@@ -82,6 +85,7 @@ def experiment(
     ] = None,
     store: StoreOption = None,
     random_state: RandomStateOption = 0,
+    overwrite: OverwriteOption = False,
     jobs: JobsOption = 0,
 ) -> None:
     """Repeat a table or figure of the paper: weaken masks, learn from what is left, and test.
@@ -92,14 +96,17 @@ def experiment(
     Example: [b]multiutility experiment table2 --data DIR --train train --test test --out results[/b]
     """
     if name is Name.results:
-        join(out, page or out / "results.md")
+        join(out, page or out / "results.md", overwrite)
         return
-    from multiutility.experiments.experiment import run_experiment
+    from multiutility.experiments.experiment import expected_files, run_experiment
     from multiutility.experiments.study import Setup
 
     if data is None:
         raise ValueError("--data is missing: give the folder of a dataset, with masks")
     check_folder(data)
+    sources = Sources(parts_of(data))
+    outputs = Outputs("experiment", out, None, sources, overwrite)
+    outputs.check_all(expected_files(name.value, out))
     setup = Setup(
         data.resolve(),
         train,
@@ -113,21 +120,26 @@ def experiment(
         baselines=not no_baselines,
         n_jobs=cores(jobs),
         n_processes=cores(jobs),
-        store=store or default_store(),
+        store=store_of(store, sources),
     )
     own = (budget_of(costs, minutes), budget_words(costs, minutes)) if name is Name.budget else (None, ())
-    with stages() as note:
+    with writing(outputs), stages() as note:
         finished = run_experiment(name.value, setup, out, note, cell_lines(note), *own)
     typer.echo(finished.page)
     tell("Wrote " + ", ".join(map(str, finished.files)))
 
 
-def join(folder: Path, page: Path) -> None:
+def join(folder: Path, page: Path, overwrite: bool) -> None:
     """Join the pages of experiments."""
-    from multiutility.experiments.results_page import join_pages
+    from multiutility.experiments.results_page import find_pages, join_pages, plots_of
 
     check_folder(folder)
-    found = join_pages(folder, page)
+    pages = find_pages(folder)
+    plots = plots_of(pages, folder, page)
+    outputs = Outputs("experiment", page.parent, [page.name, page.stem], Sources([*pages, *plots]), overwrite)
+    outputs.check_all([page, *plots.values()])
+    with writing(outputs):
+        found = join_pages(folder, page)
     tell(f"{page}: {len(found)} pages")
 
 

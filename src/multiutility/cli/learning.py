@@ -27,6 +27,7 @@ from multiutility.cli.options import (
     JobsOption,
     JsonOption,
     MemoryLimitOption,
+    OverwriteOption,
     RandomStateOption,
     ShardsOption,
     SkipBadOption,
@@ -35,13 +36,16 @@ from multiutility.cli.options import (
     SuperpixelsOption,
     WeakLoss,
     WeakLossOption,
-    check_writable,
-    default_store,
+    file_outputs,
+    parts_of,
+    store_of,
     workers,
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_skipped
 from multiutility.files import remove_leftovers
+from multiutility.locks import holding
+from multiutility.outputs import Sources, writing
 from multiutility.vision import defaults
 
 if TYPE_CHECKING:
@@ -73,6 +77,7 @@ def train(
         typer.Option("--resume", help="Go on where an interrupted training was; the result is the same."),
     ] = False,
     skip_bad: SkipBadOption = False,
+    overwrite: OverwriteOption = False,
     cluster: ClusterOption = None,
     shards: ShardsOption = SHARDS,
     jobs: JobsOption = 0,
@@ -87,29 +92,32 @@ def train(
     """
     from multiutility.vision.segmenter import Segmenter
 
-    check_writable(out)
-    checkpoint = find_checkpoint(out, resume)
+    sources = Sources(parts_of(folder))
+    outputs, place = file_outputs("train", [out], sources, overwrite), store_of(store, sources)
     begin, dataset = time.perf_counter(), training_part(folder.absolute() if cluster else folder, split)
-    with workers(cluster, shards) as executor, stages() as note:
-        dataset, skipped = usable(dataset, skip_bad, cores(jobs), note)
-        model = Segmenter(
-            features=features.value,
-            C=C,
-            alpha=alpha,
-            weak_loss=weak_loss.value,
-            beta=beta,
-            class_weight=class_weight,
-            n_superpixels=superpixels,
-            random_state=random_state,
-            n_jobs=cores(jobs),
-            store=(store or default_store()).absolute(),
-            half=half,
-            memory_limit=memory_limit,
-            checkpoint=checkpoint,
-            executor=executor,
-            progress=note,
-        ).fit(dataset)
-        model.save(out)
+    with holding(out):
+        checkpoint = find_checkpoint(out, resume)
+        with workers(cluster, shards) as executor, stages() as note:
+            dataset, skipped = usable(dataset, skip_bad, cores(jobs), note)
+            model = Segmenter(
+                features=features.value,
+                C=C,
+                alpha=alpha,
+                weak_loss=weak_loss.value,
+                beta=beta,
+                class_weight=class_weight,
+                n_superpixels=superpixels,
+                random_state=random_state,
+                n_jobs=cores(jobs),
+                store=place,
+                half=half,
+                memory_limit=memory_limit,
+                checkpoint=checkpoint,
+                executor=executor,
+                progress=note,
+            ).fit(dataset)
+            with writing(outputs):
+                model.save(out)
     seconds = time.perf_counter() - begin
     objective = float(model.objective_["primal"][-1])
     if json:
@@ -143,7 +151,7 @@ def prepare(
     from multiutility.vision.segmenter import Segmenter
     from multiutility.vision.training_set import annotated_photos
 
-    begin, place = time.perf_counter(), (store or default_store()).absolute()
+    begin, place = time.perf_counter(), store_of(store, Sources(parts_of(folder)))
     dataset = training_part(folder.absolute() if cluster else folder, split)
     with workers(cluster, SHARDS) as executor, stages() as note:
         dataset, skipped = usable(dataset, skip_bad, cores(jobs), note)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+from multiutility.outputs import Outputs, Sources
 
 if TYPE_CHECKING:
     from multiutility.parallel.dask import Cluster
@@ -169,6 +171,13 @@ SkipBadOption: TypeAlias = Annotated[
     bool,
     typer.Option("--skip-bad", help="Leave out images that cannot be read or used, and list them."),
 ]
+OverwriteOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Write over files that another wrote, or that have been changed since; never over what is read.",
+    ),
+]
 SetOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -240,8 +249,26 @@ def check_writable(out: Path) -> None:
         )
 
 
-def default_store() -> Path:
-    """Return the folder in the user's cache that keeps features."""
+def parts_of(folder: Path) -> list[Path]:
+    """Return all that commands read of a dataset; whether it is there, or not."""
+    from multiutility.datasets.contents import PARTS  # noqa: PLC0415
+
+    return [folder / part for part in PARTS]
+
+
+def file_outputs(command: str, files: Sequence[Path], sources: Sources, overwrite: bool) -> Outputs:
+    """Return files of one folder that a command writes; raise if it may not: now, rather than after hours."""
+    for file in files:
+        check_writable(file)
+    outputs = Outputs(command, files[0].parent, [file.name for file in files], sources, overwrite)
+    outputs.check_all(files)
+    return outputs
+
+
+def store_of(store: Path | None, sources: Sources) -> Path:
+    """Return where features are kept: by default, a folder in the user's cache."""
     from multiutility.vision.cache import cache_folder  # noqa: PLC0415
 
-    return cache_folder() / "features"
+    place = (store or cache_folder() / "features").absolute()
+    sources.check_place(place)
+    return place

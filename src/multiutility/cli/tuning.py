@@ -19,6 +19,7 @@ from multiutility.cli.options import (
     JobsOption,
     JsonOption,
     Metric,
+    OverwriteOption,
     Protocol,
     RandomStateOption,
     SetOption,
@@ -27,13 +28,16 @@ from multiutility.cli.options import (
     SuperpixelsOption,
     WeakLoss,
     WeakLossOption,
-    check_writable,
-    default_store,
+    file_outputs,
     numbers,
     parsed,
+    parts_of,
+    store_of,
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_tuning
+from multiutility.locks import holding
+from multiutility.outputs import Sources, writing
 from multiutility.vision import defaults
 
 if TYPE_CHECKING:
@@ -86,6 +90,7 @@ def tune(
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
     random_state: RandomStateOption = 0,
+    overwrite: OverwriteOption = False,
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -102,10 +107,10 @@ def tune(
     from multiutility.vision.segmenter import Segmenter
 
     page = out.with_suffix(".md")
-    check_writable(out)
-    check_writable(page)
+    sources = Sources(parts_of(folder))
+    outputs, place = file_outputs("tune", [out, page], sources, overwrite), store_of(store, sources)
     dataset, values = training_part(folder, split), {**GRID, **grid_of(grid or [])}
-    with stages() as note:
+    with holding(out), writing(outputs), stages() as note:
         model = Segmenter(
             features=features.value,
             weak_loss=weak_loss.value,
@@ -113,7 +118,7 @@ def tune(
             n_superpixels=superpixels,
             random_state=random_state,
             n_jobs=cores(jobs),
-            store=store or default_store(),
+            store=place,
             progress=note,
         ).set_params(**parsed(set_ or []))
         name = None if protocol is None else protocol.value
@@ -136,7 +141,8 @@ def tune(
         "--class-weight": [class_weight],
         "--random-state": [random_state],
     }
-    write_tuning_page(page, command_of(folder, options), found)
+    with writing(outputs):
+        write_tuning_page(page, command_of(folder, options), found)
     if json:
         show_json(found.to_dict())
     else:

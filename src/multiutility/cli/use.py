@@ -20,14 +20,17 @@ from multiutility.cli.options import (
     JobsOption,
     JsonOption,
     ModelArgument,
+    OverwriteOption,
     SkipBadOption,
     SplitOption,
     StoreOption,
-    default_store,
+    parts_of,
+    store_of,
     workers,
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_skipped
+from multiutility.outputs import Outputs, Sources, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +55,7 @@ def predict(
         bool, typer.Option("--resume", help="Leave out images that have all results of this model already.")
     ] = False,
     skip_bad: SkipBadOption = False,
+    overwrite: OverwriteOption = False,
     cluster: ClusterOption = None,
     jobs: JobsOption = 0,
     json: JsonOption = False,
@@ -65,10 +69,12 @@ def predict(
 
     begin, (predictor, _) = time.perf_counter(), read_model(model)
     results, photos = Results(out, overlay, scores, model_digest(model)), find_photos(images)
+    outputs = Outputs("predict", out, None, photo_sources(images, photos, model), overwrite)
     if cluster is not None:
         photos = [replace(photo, path=photo.path.absolute()) for photo in photos]
-    with workers(cluster, SHARDS) as executor, stages() as note:
-        asked = results.missing(photos) if resume else photos
+    asked = results.missing(photos) if resume else photos
+    outputs.check_all(results.files(asked, coco))
+    with writing(outputs), workers(cluster, SHARDS) as executor, stages() as note:
         wanted, skipped = readable(asked, skip_bad, cores(jobs), note)
         results.write(predictor, wanted, cores(jobs), partial(note, "predicting"), executor)
         if coco:
@@ -95,6 +101,7 @@ def evaluate(
         ),
     ] = None,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Save none.")] = False,
+    overwrite: OverwriteOption = False,
     skip_bad: SkipBadOption = False,
     store: StoreOption = None,
     jobs: JobsOption = 0,
@@ -110,13 +117,16 @@ def evaluate(
     from multiutility.cli.tables import show_scores
     from multiutility.vision.evaluation import evaluate as compare
     from multiutility.vision.model_file import read_model
+    from multiutility.vision.report import PICTURES
     from multiutility.vision.store import FeatureStore
 
     (predictor, _), dataset = read_model(model), opened(folder, split)
-    place = out or model.with_suffix(".evaluation")
+    place, sources = out or model.with_suffix(".evaluation"), Sources([model, *parts_of(folder)])
+    outputs = Outputs("evaluate", place, None, sources, overwrite)
     if not no_pictures:
+        outputs.check_all(place / name for name in PICTURES)
         place.mkdir(parents=True, exist_ok=True)
-    kept = FeatureStore(store or default_store())
+    kept = FeatureStore(store_of(store, sources))
     with stages() as note:
         dataset, skipped = comparable(dataset, skip_bad, cores(jobs), note)
         found = compare(predictor, dataset, cores(jobs), kept, partial(note, "predicting"))
@@ -127,8 +137,18 @@ def evaluate(
     if not no_pictures:
         from multiutility.vision.report import save_evaluation
 
-        save_evaluation(found, predictor, dataset, place, cores(jobs), kept)
+        with writing(outputs):
+            save_evaluation(found, predictor, dataset, place, cores(jobs), kept)
         tell(f"Pictures: {place}")
+
+
+def photo_sources(given: Sequence[Path], photos: Sequence[FilePhoto], model: Path) -> Sources:
+    """Return what a prediction reads; beside photos there must be no masks, which look like them."""
+    from multiutility.datasets.contents import CLASSES
+
+    parts = [part for path in given if (path / CLASSES).is_file() for part in parts_of(path)]
+    files = [photo.path for photo in photos]
+    return Sources([model, *files, *parts], listed={file.parent for file in files})
 
 
 def readable(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from multiutility.datasets.scenery.canvas import VOID, Canvas, borders
 from multiutility.datasets.scenery.light import View, make_light
 from multiutility.datasets.scenery.noise import curve, fields, piece
 from multiutility.datasets.scenery.sprite import Sprite
+from multiutility.files import scratch
 
 CLASSES = Classes(
     [
@@ -102,9 +102,8 @@ def make_scenes(
     numbers = {"train": range(n_train), "validation": range(n_validation)}
     splits = {split: [f"{split}-{n:04}" for n in range_] for split, range_ in numbers.items()}
     folder = Path(path)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as photographs:
-        samples = new_samples(Path(photographs), splits, random_state, size)
+    with scratch(folder) as photographs:
+        samples = new_samples(photographs, splits, random_state, size)
         write_dataset(folder, CLASSES, counted(samples, n_train + n_validation, progress), splits)
     return DatasetFolder(folder)
 

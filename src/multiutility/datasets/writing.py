@@ -33,10 +33,13 @@ from multiutility.datasets.images import FORMATS, image_size, write_image, write
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.tables import write_table, write_text
-from multiutility.files import filling
+from multiutility.files import filling, replacing
+from multiutility.outputs import outputs_for
 
 # Of a name in UTF-8; file systems allow 255, with the extension.
 MAX_NAME_BYTES = 200
+# At a time.
+COPIED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +60,31 @@ def write_dataset(
     """Write a dataset folder; if anything goes wrong, nothing is left behind.
 
     Image files are hard-linked where that is possible, and copied otherwise. Other files in the folder are
-    kept, but it must not hold a dataset. Raises ``DatasetError`` for samples that could not be read again.
+    kept, but it must not hold a dataset, unless a command made it that now makes it again, see ``Outputs``.
+    Raises ``DatasetError`` for samples that could not be read again.
     """
     path = Path(path)
+    replaced = earlier_parts(path)
+    with filling(path, CLASSES, replaced) as folder:  # Without classes it is no dataset.
+        write_parts(folder, path, classes, samples, splits or {})
+
+
+def earlier_parts(path: Path) -> list[Path]:
+    """Return what is there of a dataset that may be replaced; raise if there is one that may not."""
     if path.exists() and not path.is_dir():
         raise DatasetError(path, None, "is not a folder", "choose a new folder")
-    if any(os.path.lexists(path / part) for part in PARTS):
-        raise DatasetError(path, None, "there is a dataset already", "choose another folder, or remove it")
-    with filling(path, last=CLASSES) as folder:  # Without classes it is no dataset.
-        write_parts(folder, path, classes, samples, splits or {})
+    found = [path / part for part in PARTS if os.path.lexists(path / part)]
+    check_earlier(path, found, "there is a dataset already")
+    return found
+
+
+def check_earlier(path: Path, found: Sequence[Path], what: str) -> None:
+    """Raise if there is something in a folder to write, unless the command that runs may replace it."""
+    outputs = outputs_for(path)
+    if found and outputs is None:
+        raise DatasetError(path, None, what, "choose another folder, or remove it")
+    if outputs is not None:
+        outputs.check_all(found)
 
 
 def write_parts(
@@ -125,7 +144,9 @@ def write_sample_image(folder: Path, sample: NewSample) -> None:
     try:
         os.link(source, target)
     except OSError:  # Another disk, or a file of another user.
-        shutil.copyfile(source, target)
+        # Not by shutil.copyfile, which blames the source if the disk is full.
+        with source.open("rb") as content, replacing(target) as file:
+            shutil.copyfileobj(content, file, COPIED_BYTES)
 
 
 def write_tags(path: Path, classes: Classes, tags: Mapping[str, Sequence[int]]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,9 +15,12 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write_dataset
 from multiutility.datasets.scenes import CLASSES, make_scenes
+from multiutility.datasets.writing import earlier_parts
 from multiutility.experiments.demo_report import MASKS, NAIVE, OURS, Demo, Method, write_report
 from multiutility.experiments.methods import without_advice
 from multiutility.experiments.naive import naive_predictor, ridge_weights
+from multiutility.files import scratch
+from multiutility.outputs import Outputs, writing
 from multiutility.vision.evaluation import evaluate, predictions
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.photo import FilePhoto, Shrunk
@@ -56,19 +57,40 @@ def run_demo(
     random_state: int = 0,
     n_jobs: int = 1,
     progress: StageProgress | None = None,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Make scenes, learn from a mix of annotations, compare, and write ``report.html``; returns the scores.
 
     Besides the report, the folder ``out`` gets two datasets: ``scenes`` with all masks, and ``mixed``, the
-    same images with the annotations that were learned from.
+    same images with the annotations that were learned from. Those of an earlier demo are replaced, but
+    neither what has been changed since, nor what others put there, unless ``overwrite``.
     """
-    folder, clock = Path(out), Clock()
+    folder = Path(out)
+    with writing(Outputs("demo", folder, overwrite=overwrite)) as outputs:
+        outputs.check_all([folder / "report.html", *earlier_parts(folder / "scenes")])
+        outputs.check_all(earlier_parts(folder / "mixed"))
+        return demonstrate(
+            folder, n_train, n_validation, mix or Mix(), features, random_state, n_jobs, progress
+        )
+
+
+def demonstrate(
+    folder: Path,
+    n_train: int,
+    n_validation: int,
+    mix: Mix,
+    features: str | Preset,
+    random_state: int,
+    n_jobs: int,
+    progress: StageProgress | None,
+) -> dict[str, Any]:
+    """Write the datasets and the report."""
+    clock = Clock()
     with clock.stage("making the scenes"):
-        remove_earlier(folder / "scenes")
         note = partial(progress or ignore, "scenes")
         scenes = make_scenes(folder / "scenes", n_train, n_validation, random_state, SIZE, note)
-        mixed = write_mix(scenes, folder / "mixed", mix or Mix(), random_state)
-    with tempfile.TemporaryDirectory(prefix=".features-", dir=folder) as kept:
+        mixed = write_mix(scenes, folder / "mixed", mix, random_state)
+    with scratch(folder / "features") as kept:
         segmenter = partial(
             Segmenter,
             features,
@@ -99,15 +121,8 @@ class Clock:
         self.seconds[name] = time.perf_counter() - begin
 
 
-def remove_earlier(path: Path) -> None:
-    """Remove the dataset of an earlier demo, but none of anybody else's."""
-    if (path / "classes.csv").exists() and DatasetFolder(path).classes.names == CLASSES.names:
-        shutil.rmtree(path)
-
-
 def write_mix(scenes: DatasetFolder, path: Path, mix: Mix, random_state: int) -> DatasetFolder:
     """Write the scenes with a mix of annotations; validation images keep their masks."""
-    remove_earlier(path)
     train, validation = scenes.split("train"), scenes.split("validation")
     splits = {"train": train.names, "validation": validation.names}
     samples = [*mixed_samples(train, mix, random_state), *unchanged(validation)]

@@ -111,6 +111,12 @@ def write_results(titles: Titles, study: Study, results: list[Result], report: R
     return Finished(files, list(report.checks), page)
 
 
+def expected_files(name: str, out: Path) -> list[Path]:
+    """Return the files of an experiment, as far as they are known before, and its plots that are there."""
+    files = [out / f"{name}.{ending}" for ending in ("json", "csv", "md", "png")]
+    return [*files, *sorted(out.glob(f"{name}-*.png"))]
+
+
 def plot_path(out: Path, name: str, suffix: str) -> Path:
     """Where a plot goes."""
     return out / (f"{name}-{suffix}.png" if suffix else f"{name}.png")

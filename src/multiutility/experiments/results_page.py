@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from multiutility.datasets.files import replacing
@@ -21,35 +21,64 @@ PARAMETERS = """## How parameters were chosen
 Searches by cross-validation on training images: none of the images that the tables are tested on takes part.
 Mean: of accuracy and mean recall."""
 
+PLOT = re.compile(r"!\[([^\]]*)\]\(([^)/]+\.png)\)")
+
 
 def join_pages(folder: Path, page: Path) -> list[Path]:
     """Join the pages of experiments and searches in a folder and those in it; returns the pages.
 
     Plots are copied to a folder named as the page without its ending.
     """
-    order = [name for name in EXPERIMENTS if name not in LEFT_OUT]
-    found = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
-    if not found:
-        raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")
+    found = find_pages(folder)
     page.parent.mkdir(parents=True, exist_ok=True)
-    parts = [INTRODUCTION, *(with_plots(path, folder, page).strip() for path in found)]
-    searches = sorted(folder.rglob(f"{BEGINNING}*.md"))
+    for plot, target in plots_of(found, folder, page).items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as file:
+            file.write(plot.read_bytes())
+    searches = [path for path in found if is_search(path)]
+    parts = [INTRODUCTION, *(linked(path, folder, page) for path in found if not is_search(path))]
     if searches:
         parts += [PARAMETERS, *(path.read_text(encoding="utf-8").strip() for path in searches)]
     with replacing(page) as file:
         file.write(("\n\n".join(parts) + "\n").encode())
-    return found + searches
+    return found
 
 
-def with_plots(path: Path, folder: Path, page: Path) -> str:
-    """Return a page whose plots are copied to the joint page's folder."""
-    plots = page.with_suffix("")
+def find_pages(folder: Path) -> list[Path]:
+    """Return the pages of experiments, and then those of searches."""
+    order = [name for name in EXPERIMENTS if name not in LEFT_OUT]
+    found = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
+    if not found:
+        raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")
+    return found + sorted(folder.rglob(f"{BEGINNING}*.md"))
+
+
+def is_search(path: Path) -> bool:
+    """Whether a page is about a search."""
+    return path.name.startswith(BEGINNING)
+
+
+def plots_of(pages: Sequence[Path], folder: Path, page: Path) -> dict[Path, Path]:
+    """Return the plots of pages of experiments, and where they go for the joint page."""
+    return {
+        path.parent / link[2]: plot_target(path, link[2], folder, page)
+        for path in pages
+        if not is_search(path)
+        for link in PLOT.finditer(path.read_text(encoding="utf-8"))
+    }
+
+
+def plot_target(path: Path, name: str, folder: Path, page: Path) -> Path:
+    """Return where a plot of a page goes."""
     prefix = "".join(f"{part}-" for part in path.parent.relative_to(folder).parts)
+    return page.with_suffix("") / f"{prefix}{name}"
 
-    def copied(link: re.Match[str]) -> str:
-        plots.mkdir(parents=True, exist_ok=True)
-        target = plots / f"{prefix}{link[2]}"
-        shutil.copyfile(path.parent / link[2], target)
-        return f"![{link[1]}]({plots.name}/{target.name})"
 
-    return re.sub(r"!\[([^\]]*)\]\(([^)/]+\.png)\)", copied, path.read_text(encoding="utf-8"))
+def linked(path: Path, folder: Path, page: Path) -> str:
+    """Return the text of a page with the plots of the joint page."""
+
+    def link(old: re.Match[str]) -> str:
+        target = plot_target(path, old[2], folder, page)
+        return f"![{old[1]}]({target.parent.name}/{target.name})"
+
+    return PLOT.sub(link, path.read_text(encoding="utf-8")).strip()

@@ -23,6 +23,8 @@ from multiutility.vision.render import (
 )
 from multiutility.vision.store import FeatureStore
 
+# What an evaluation saves.
+PICTURES = CONFUSION, GALLERY = "confusion.png", "gallery.png"
 # Images in a gallery of best and worst, of each.
 SHOWN = 6
 
@@ -46,7 +48,7 @@ def save_evaluation(
 ) -> None:
     """Save ``confusion.png``, and ``gallery.png`` with the best and the worst images."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_image(folder / "confusion.png", confusion_picture(evaluation.matrix, evaluation.names))
+    write_image(folder / CONFUSION, confusion_picture(evaluation.matrix, evaluation.names))
     ranked = evaluation.ranked()
     n_best = min(SHOWN, (len(ranked) + 1) // 2)
     n_worst = min(SHOWN, len(ranked) - n_best)
@@ -61,7 +63,7 @@ def save_evaluation(
             kind = "best" if len(captions) < n_best else "worst"
             captions.append(f"{kind}: {sample.name}, accuracy {evaluation.accuracies[sample.name]:.1%}")
     picture = gallery(rows, COMPARED, captions)
-    write_image(folder / "gallery.png", stack([picture, legend(dataset.classes, width=picture.shape[1])]))
+    write_image(folder / GALLERY, stack([picture, legend(dataset.classes, width=picture.shape[1])]))
 
 
 def known_values(of_dataset: Classes, of_model: Classes) -> NDArray[np.uint8]:

@@ -22,6 +22,8 @@ from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.remote import predictions
 from multiutility.vision.render import overlay
 
+COCO = "coco.json"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -41,6 +43,18 @@ class Results:
         """Where the index PNG of a photo goes."""
         return self.folder / f"{photo.path.stem}.png"
 
+    def files(self, photos: Sequence[FilePhoto], coco: bool = False) -> list[Path]:
+        """Return all files that are written for these photos."""
+        names = [self.mask_path(photo).name for photo in photos]
+        folders = [self.folder, *(self.folder / part for part in self.extras)]
+        whole = [self.folder / CLASSES, *([self.folder / COCO] if coco else [])]
+        return [*whole, *(folder / name for folder in folders for name in names)]
+
+    @property
+    def extras(self) -> list[str]:
+        """Names of folders besides that of the index PNGs."""
+        return [part for part, wanted in (("overlay", self.overlay), ("scores", self.scores)) if wanted]
+
     def missing(self, photos: Sequence[FilePhoto]) -> list[FilePhoto]:
         """Return the photos that do not have all results yet, of this model and of the photo as it is now."""
         return [photo for photo in photos if not self.complete(photo)]
@@ -48,12 +62,13 @@ class Results:
     def complete(self, photo: FilePhoto) -> bool:
         """Whether all results of a photo are there."""
         target = self.mask_path(photo)
-        wanted = [part for part, asked in (("overlay", self.overlay), ("scores", self.scores)) if asked]
-        if not target.exists() or not all((self.folder / part / target.name).exists() for part in wanted):
+        if not target.exists() or not all(
+            (self.folder / part / target.name).exists() for part in self.extras
+        ):
             return False
         try:
             return read_note(target) == self.note(photo)
-        except DatasetError:  # Not ours, and about to be replaced.
+        except DatasetError:  # Not ours.
             return False
 
     def note(self, photo: FilePhoto) -> str:
@@ -81,17 +96,16 @@ class Results:
             self.write_one(photo, prediction, predictor)
 
     def write_coco(self, photos: Sequence[FilePhoto], classes: Classes) -> None:
-        """Write all masks of the photos, which are there, as one COCO file ``coco.json``."""
+        """Write all masks of the photos, which are there, as one COCO file."""
         samples = (
             NewSample(photo.path.stem, photo.path, PixelAnnotation(mask=read_mask(self.mask_path(photo))))
             for photo in photos
         )
-        write_coco_file(self.folder / "coco.json", classes, samples)
+        write_coco_file(self.folder / COCO, classes, samples)
 
     def prepare(self, predictor: Predictor) -> None:
         """Make the folders, and write the table of classes."""
-        parts = {"overlay": self.overlay, "scores": self.scores}
-        for folder in (self.folder, *(self.folder / part for part, wanted in parts.items() if wanted)):
+        for folder in (self.folder, *(self.folder / part for part in self.extras)):
             folder.mkdir(parents=True, exist_ok=True)
         write_classes(self.folder / CLASSES, predictor.classes)
 

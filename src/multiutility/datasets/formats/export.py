@@ -19,17 +19,31 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import image_size
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import write_text
-from multiutility.datasets.writing import NewSample, check_name, check_sample, write_sample_image, write_split
+from multiutility.datasets.writing import (
+    NewSample,
+    check_earlier,
+    check_name,
+    check_sample,
+    write_sample_image,
+    write_split,
+)
 
 
 @contextmanager
 def filling(out: str | Path) -> Iterator[Path]:
     """Folder to write into: what is in it appears in the folder ``out`` when the block ends, or never."""
     out = Path(out)
-    if out.is_file() or visible(out):
-        raise DatasetError(out, None, "there is something already", "choose a new folder")
-    with files.filling(out) as folder:
+    replaced = earlier_export(out)
+    with files.filling(out, replaced=replaced) as folder:
         yield folder
+
+
+def earlier_export(out: Path) -> list[Path]:
+    """Return what is there already and may be replaced; raise if there is something that may not."""
+    if out.exists() and not out.is_dir():
+        raise DatasetError(out, None, "is not a folder", "choose a new folder")
+    check_earlier(out, visible(out), "there is something already")
+    return visible(out)
 
 
 @dataclass(frozen=True, eq=False)
