@@ -70,7 +70,7 @@ def test_writing_over_something_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.txt").touch()
     with pytest.raises(DatasetError, match="there is something already"):
         write(name, tmp_path, imported, [])
-    with pytest.raises(DatasetError, match="there is something already"):
+    with pytest.raises(DatasetError, match="is not a folder"):
         write(name, tmp_path / "mine.txt", imported, [])
 
 
