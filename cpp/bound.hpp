@@ -26,10 +26,20 @@ namespace multiutility {
 
 class Bound {
  public:
-  // A lower bound of the compiled energy; `energy` is that of a known labeling and says when nothing is left to do.
+  // A lower bound of the energy, without its offset; `energy` is that of a known labeling and says when nothing is left
+  // to do.
   double lower(const Problem& problem, double energy) {
     if (problem.n_nodes == 0) return 0.0;
     load(problem);
+    return raise(energy * problem.factor) / problem.factor;
+  }
+
+ private:
+  static constexpr int kLanes = 4;
+  static constexpr int kCheck = 25;
+  static constexpr double kClosed = 1e-6, kEnough = 5e-4;  // relative to the range
+
+  double raise(double energy) {
     double best = sweep();
     // Unlike the energy itself, its distance from the first bound does not depend on constants within the unaries.
     const double range = std::max(energy - best, 0.0);
@@ -43,11 +53,6 @@ class Bound {
     }
     return best - margin_;
   }
-
- private:
-  static constexpr int kLanes = 4;
-  static constexpr int kCheck = 25;
-  static constexpr double kClosed = 1e-6, kEnough = 5e-4;  // relative to the range
 
   // What is left of the gap falls like 1 / rounds: large problems have to do with fewer, for the sake of seconds.
   int rounds() const {
@@ -139,7 +144,8 @@ class Bound {
   }
 
   // The level above which the values' parts sum to `total`, by Newton's method: the sum is convex in the level, so
-  // after the first step the level only rises and values only drop out; when none does, it is exact.
+  // after the first step the level only rises and values only drop out; when none does, it is exact. It ends whatever
+  // the rounding: from the second step on it goes on only while the count, an integer, falls.
   static double level(const double* values, int n, double total, double guess) {
     double t = guess, before = -1.0;
     for (int round = 0;; ++round) {

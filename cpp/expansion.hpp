@@ -4,16 +4,19 @@
 // height(x_i, i) - height(alpha, i), every arc a residual that is read off the reparametrization, and each subset that
 // the move may charge or release one auxiliary node. Only nodes that would gain by themselves are in excess; after the
 // first sweep these are few. Their excess is pushed towards nodes that can take it in (push-relabel, Goldberg and
-// Tarjan 1988, with gap relabeling), which never looks far from them. Where it gets stuck is the source's side of a
+// Tarjan 1988, with gap relabeling), which never looks far from them; only where excess has a long way to go are exact
+// distances measured from time to time (global relabeling). Where it gets stuck is the source's side of a
 // minimum cut, and the cut restores the invariants of the reparametrization for the new labels by itself (compare
 // Komodakis and Tziritas 2007 for energies without subset costs).
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
 
+#include "maxflow.hpp"
 #include "problem.hpp"
 #include "reparametrization.hpp"
 
@@ -23,7 +26,8 @@ class Expansion {
  public:
   using Change = Reparametrization::Change;
 
-  void load(const Problem& problem) {
+  // `patience`, if not negative, is how many arcs a move may look at before it is left to a minimum cut.
+  void load(const Problem& problem, long patience = -1) {
     p_ = &problem;
     n_ = problem.n_nodes;
     e_ = problem.n_edges;
@@ -31,6 +35,8 @@ class Expansion {
     const int total = n_ + problem.n_subsets;
     top_ = total + 2;
     base_ = 0;
+    const std::size_t size = idx(n_) + 2 * idx(e_) + 2 * problem.member.size();
+    patience_ = patience >= 0 ? patience : kLooks * static_cast<long>(size) + kMoreLooks;
     rank_.assign(idx(total), 0);
     active_at_.assign(idx(total), 0);
     reached_at_.assign(idx(total), 0);
@@ -44,7 +50,7 @@ class Expansion {
   }
 
   const std::vector<int>& labels() const { return r_.labels(); }
-  double energy() const { return r_.energy(); }
+  Units energy() const { return r_.energy(); }
   long n_moves() const { return n_moves_; }
   long n_flows() const { return n_flows_; }
   long work() const { return work_; }  // steps of searches for flow: a measure of time that no other load can disturb
@@ -52,7 +58,7 @@ class Expansion {
   // The best move in which any set of nodes turns to alpha; true if it lowers the energy.
   bool expand(int alpha) {
     ++n_moves_;
-    work_ += n_ / 32;  // the scan for sources
+    work_ += std::max(1, n_ / 32);  // the scan for sources
     alpha_ = alpha;
     target_ = r_.heights(alpha);
     alpha_flow_ = r_.flows(alpha);
@@ -70,6 +76,15 @@ class Expansion {
   void assign(const std::vector<Change>& changes) { r_.apply(changes, true); }
 
  private:
+  // Looks at arcs before they are too many for one move: so many for each arc, and so many more, since in small
+  // problems they are never too many.
+  static constexpr long kLooks = 4, kMoreLooks = 40000;
+
+  struct Joint {  // an edge, or E + a slot, with its residuals in both directions
+    int what, from, to;
+    double there, back;
+  };
+
   // --- the graph of a move: nodes 0 .. V-1, then one auxiliary node for each subset ---------------------------------
   // An arc code below 2 E is an arc of the graph; 2 E + slot joins a node and the auxiliary node of a subset.
 
@@ -99,20 +114,42 @@ class Expansion {
 
   bool open(int code, int from, int to) const { return residual(code, from, to) > r_.tolerance(); }
 
-  void push(int code, int from, int to, double amount) {
-    if (code < 2 * e_) {
-      alpha_flow_[p_->arcs[idx(code)].edge] += from < to ? amount : -amount;
-      target_[from] += amount;
-      target_[to] -= amount;
-      return;
-    }
-    const int slot = code - 2 * e_;
-    const bool charging = charges(p_->owner[idx(slot)]);
-    const double signed_amount = (from < n_) == charging ? amount : -amount;
-    if (charging)
-      r_.charge(slot, signed_amount);
+  // Push as much as the arc has room for, or all the excess. One of them is then exactly zero, whatever the rounding:
+  // without that a node at the end of thousands of arcs, whose height is a large number, could push for ever.
+  void push(int code, int from, int to, double room) {
+    const double has = excess(from), amount = std::min(room, has);
+    if (code < 2 * e_)
+      push_arc(p_->arcs[idx(code)].edge, from, to, amount, amount == room);
     else
-      r_.shift(slot, signed_amount);
+      push_slot(code - 2 * e_, from, amount, amount == room);
+    if (amount == has) exhaust(from);
+  }
+
+  void exhaust(int v) {
+    if (v < n_)
+      target_[v] = r_.current(v);
+    else
+      r_.round_unassigned(v - n_);
+  }
+
+  void push_arc(int edge, int from, int to, double amount, bool fills) {
+    const Reparametrization::Range& room = r_.room(edge);
+    if (fills)
+      alpha_flow_[edge] = from < to ? room.high : room.low;
+    else
+      alpha_flow_[edge] += from < to ? amount : -amount;
+    target_[from] += amount;
+    target_[to] -= amount;
+  }
+
+  void push_slot(int slot, int from, double amount, bool fills) {
+    const int s = p_->owner[idx(slot)];
+    const bool charging = charges(s), rises = (from < n_) == charging;
+    if (charging)
+      r_.charge(slot, rises ? amount : -amount);
+    else
+      r_.shift(slot, rises ? amount : -amount);
+    if (fills) r_.round_share(slot, rises ? p_->subset_cost[idx(s)] : 0.0);
   }
 
   // Nodes that carry alpha already are no part of the graph.
@@ -144,6 +181,14 @@ class Expansion {
   // A rank is a lower bound of the number of arcs to a node that can take flow in. Nodes that were never raised in this
   // move have rank 0 if they can, else 1, so nothing far from the excess is ever touched. Stored ranks count on from
   // move to move, beyond `base_`, so that nothing need be cleared. At `top_` no such node can be reached any more.
+  //
+  // Why this ends, in exact terms. An arc is open or not, and rank(v) <= rank(u) + 1 for every open arc from v to u:
+  // at first all ranks are 0 or 1; a push opens no arc but the reverse of one that leads a rank down; a node rises only
+  // when its arcs to lower ranks are closed, and no further than this allows. So ranks never fall: a node that rises
+  // gains at least 1, and exact distances are at least the ranks, which are lower bounds of them. A node can rise
+  // `top_` times at most. Between two rises of its ends an arc is filled once, for what fills it flows one way only.
+  // A discharge that neither raises its node nor fills an arc leaves the node with exactly no excess and activates
+  // nodes of lower rank alone, so it lowers the sum of the active nodes' ranks, which only rises and fillings add to.
 
   int rank(int v) const {
     if (rank_[idx(v)] > base_) return rank_[idx(v)] - base_;
@@ -161,6 +206,7 @@ class Expansion {
     at_rank_.assign(idx(top_) + 1, 0);
     raised_.clear();
     active_.clear();
+    n_steps_ = 0;
   }
 
   void activate(int v) {
@@ -175,6 +221,7 @@ class Expansion {
       active_.pop_back();
       active_at_[idx(v)] = 0;
       if (rank(v) < top_) discharge(v);
+      if (n_steps_ > patience_) return cut_rest();
     }
   }
 
@@ -183,6 +230,7 @@ class Expansion {
     const int here = rank(v);
     int lowest = top_;
     for_arcs(v, [&](int code, int u) {
+      ++n_steps_;
       const double room = residual(code, v, u);
       if (room <= r_.tolerance() || !takes_part(u)) return false;
       const int there = rank(u);
@@ -191,13 +239,12 @@ class Expansion {
         return false;
       }
       ++work_;
-      const double amount = std::min(room, excess(v));
-      push(code, v, u, amount);
+      push(code, v, u, room);
       if (excess(u) > r_.tolerance()) activate(u);
       return excess(v) <= r_.tolerance();
     });
     if (excess(v) <= r_.tolerance()) return;
-    raise(v, here, std::min(lowest + 1, top_));
+    raise(v, here, std::min(std::max(lowest, here) + 1, top_));
     activate(v);
   }
 
@@ -210,6 +257,7 @@ class Expansion {
     set_rank(v, to);
     // If nobody is left at a rank, nobody beyond it can get down any more. (Ranks below 2 are not counted.)
     if (from < 2 || at_rank_[idx(from)] > 0) return;
+    n_steps_ += static_cast<long>(raised_.size());
     for (const int u : raised_) {
       const int beyond = rank_[idx(u)] - base_;
       if (beyond <= from || beyond == top_) continue;
@@ -221,6 +269,71 @@ class Expansion {
   void set_rank(int v, int rank) {
     rank_[idx(v)] = base_ + rank;
     ++at_rank_[idx(rank)];
+  }
+
+  // --- long ways -----------------------------------------------------------------------------------------------------
+  // Where excess has a long way to go, ranks that rise one by one take quadratic time. What is left of such a move goes
+  // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it.
+
+  void cut_rest() {
+    const int total = n_ + p_->n_subsets;
+    work_ += n_ + e_;
+    cut_.reset(total);
+    joined_.clear();
+    raised_.clear();
+    for (int v = 0; v < total; ++v)
+      if (v < n_ ? takes_part(v) : is_joined(v - n_)) raised_.push_back(v);
+    for (const int v : raised_) add_excess(v);
+    for (int e = 0; e < e_; ++e) {
+      const int tail = p_->tail[idx(e)], head = p_->head[idx(e)];
+      if (takes_part(tail) && takes_part(head))
+        join({e, tail, head, r_.room(e).high - alpha_flow_[e], alpha_flow_[e] - r_.room(e).low});
+    }
+    for (int s = 0; s < p_->n_subsets; ++s)
+      if (is_joined(s)) join_subset(s);
+    cut_.solve();
+    for (std::size_t j = 0; j < joined_.size(); ++j) take_over(joined_[j], static_cast<int>(j));
+    for (const int v : raised_)
+      if (cut_.excess(v) == 0.0 && std::abs(excess(v)) > r_.tolerance()) exhaust(v);
+  }
+
+  void add_excess(int v) {
+    const double value = excess(v);
+    if (value > r_.tolerance()) cut_.add_terminal(v, 0.0, value);
+    if (value < -r_.tolerance()) cut_.add_terminal(v, -value, 0.0);
+  }
+
+  // Whether a move to alpha may charge the subset or release it.
+  bool is_joined(int s) const { return charges(s) != r_.in_use(s); }
+
+  // Of a charging subset any node can be charged; of one in use, the nodes that carry its label can be relieved.
+  void join_subset(int s) {
+    const int n = charges(s) ? p_->subset_start[idx(s) + 1] - p_->subset_start[idx(s)] : r_.n_listed(s);
+    for (int r = 0; r < n; ++r) {
+      const int slot = r_.roster(s, r), node = p_->member[idx(slot)];
+      if (takes_part(node)) join({e_ + slot, node, n_ + s, slot_residual(slot, node), slot_residual(slot, n_ + s)});
+    }
+  }
+
+  void join(const Joint& joint) {
+    const double there = joint.there > r_.tolerance() ? joint.there : 0.0;
+    const double back = joint.back > r_.tolerance() ? joint.back : 0.0;
+    if (there == 0.0 && back == 0.0) return;
+    cut_.add_edge(joint.from, joint.to, there, back);
+    joined_.push_back({joint.what, joint.from, joint.to, there, back});
+  }
+
+  void take_over(const Joint& joint, int edge) {
+    const double there = cut_.residual_along(edge), back = cut_.residual_against(edge);
+    if (there < joint.there) transfer(joint.what, joint.from, joint.to, joint.there - there, there == 0.0);
+    if (back < joint.back) transfer(joint.what, joint.to, joint.from, joint.back - back, back == 0.0);
+  }
+
+  void transfer(int what, int from, int to, double amount, bool fills) {
+    if (what < e_)
+      push_arc(what, from, to, amount, fills);
+    else
+      push_slot(what - e_, from, amount, fills);
   }
 
   // All that excess still reaches turns to alpha: the smallest of the minimum cuts.
@@ -249,11 +362,14 @@ class Expansion {
   int n_ = 0, e_ = 0;
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;
+  long n_steps_ = 0, patience_ = 0;  // of this move: arcs looked at by push_excess(), and how many may be
   int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha
   double* alpha_flow_ = nullptr;                    // flows of alpha
   std::vector<int> rank_, active_at_, reached_at_;  // of each node; when it was last active or reached, as `base_`
   std::vector<int> active_, raised_, reached_, at_rank_;
+  MinCut cut_;
+  std::vector<Joint> joined_;
   std::vector<Change> changes_;
 };
 

@@ -20,7 +20,7 @@ class Local {
     count_.resize(idx(problem.n_labels));
   }
 
-  void set(const std::vector<int>& labels, double energy) {
+  void set(const std::vector<int>& labels, Units energy) {
     labels_ = labels;
     energy_ = energy;
     std::fill(in_use_.begin(), in_use_.end(), 0);
@@ -33,7 +33,7 @@ class Local {
   }
 
   const std::vector<int>& labels() const { return labels_; }
-  double energy() const { return energy_; }
+  Units energy() const { return energy_; }
   int count(int label) const { return count_[idx(label)]; }
 
   // Each node in turn takes its best label, until none gains (or `sweeps` are over).
@@ -57,7 +57,7 @@ class Local {
   }
 
   // Undo the last vacate; `energy` is what it was before.
-  void take_back(double energy) {
+  void take_back(Units energy) {
     for (std::size_t r = undo_.size(); r-- > 0;) {
       const auto [node, label] = undo_[r];
       relabel(node, label);
@@ -66,23 +66,24 @@ class Local {
   }
 
   // What the energy would be after vacate(label); the labeling stays.
-  double energy_without(int label) {
-    const double before = energy_;
+  Units energy_without(int label) {
+    const Units before = energy_;
     vacate(label);
-    const double without = energy_;
+    const Units without = energy_;
     take_back(before);
     return without;
   }
 
-  // Vacate labels as long as that lowers the energy.
+  // Vacate labels as long as that lowers the energy. Ends because the energy, an integer that is a function of the
+  // labels, falls with every label that stays vacated.
   void drop_labels() {
     for (bool changed = true; changed;) {
       changed = false;
       for (int label = 0; label < p_->n_labels; ++label) {
         if (count(label) == 0 || count(label) == p_->n_nodes) continue;
-        const double before = energy_;
+        const Units before = energy_;
         vacate(label);
-        if (energy_ < before - tolerance())
+        if (energy_ < before - p_->units(tolerance()))
           changed = true;
         else
           take_back(before);
@@ -110,8 +111,8 @@ class Local {
     if (banned >= 0) score_[idx(banned)] = std::numeric_limits<double>::max();
     const int best = static_cast<int>(std::min_element(score_.begin(), score_.end()) - score_.begin());
     if (best == old || (old != banned && !(score_[idx(best)] < here - tolerance()))) return false;
+    energy_ += p_->change_of(i, best, labels_, in_use_);
     relabel(i, best);
-    energy_ += score_[idx(best)] - here;
     return true;
   }
 
@@ -125,7 +126,7 @@ class Local {
   }
 
   const Problem* p_ = nullptr;
-  double energy_ = 0.0;
+  Units energy_ = 0;
   std::vector<int> labels_, in_use_, count_, moved_;
   std::vector<double> score_;
   std::vector<std::pair<int, int>> undo_;

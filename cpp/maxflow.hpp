@@ -85,6 +85,12 @@ class MinCut {
   // sink side.
   bool on_source_side(int node) const { return dist_[idx(node)] > 0; }
 
+  // After solve(): what is left of the two capacities of the k-th edge that has any, and of a node's costs (> 0: the
+  // source could send more, < 0: the sink could take more).
+  double residual_along(int k) const { return edges_[idx(k)].residual[0]; }
+  double residual_against(int k) const { return edges_[idx(k)].residual[1]; }
+  double excess(int node) const { return nodes_[idx(node)].excess; }
+
  private:
   enum Side { kSource = 0, kSink = 1 };
   static constexpr int kNone = -1;

@@ -1,5 +1,9 @@
 // An energy compiled for the solvers: nodes renumbered for locality, unused labels dropped, forbidden labels priced
-// out.
+// out, costs scaled to about 1.
+//
+// Whether one labeling is better than another is decided in whole units. Sums of doubles depend on their order, so that
+// with ties there and back may both seem to gain, for ever; sums of integers do not. The energy in units is one fixed
+// function of the labels, and whatever lowers it at every step comes to an end.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +15,8 @@
 #include "energy.hpp"
 
 namespace multiutility {
+
+using Units = std::int64_t;
 
 inline std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
@@ -40,13 +46,16 @@ class Problem {
   std::vector<Entry> entries;
   std::vector<int> entry_at;  // [V, K + 1]: where the entries of a node and a label begin; empty without subsets
   double scale = 0.0;         // the largest magnitude, for tolerances
+  double factor = 1.0;        // a given cost times this is the compiled one: a power of two, so nothing is rounded
 
   void compile(const EnergyView& e) {
     choose_labels(e);
     number_nodes(e);
+    choose_factor(e);
     build_edges(e);
     build_subsets(e);
     build_unary(e);
+    choose_unit();
   }
 
   double cost(int node, int label) const { return unary[idx(node) * idx(n_labels) + idx(label)]; }
@@ -58,18 +67,39 @@ class Problem {
     return {at[0], at[1]};
   }
 
-  double evaluate(const std::vector<int>& labels) const {
-    double total = 0.0;
-    for (int i = 0; i < n_nodes; ++i) total += cost(i, labels[idx(i)]);
+  Units units(double cost) const { return static_cast<Units>(cost * units_per_cost_); }
+  double cost_of(Units energy) const { return static_cast<double>(energy) / units_per_cost_; }
+
+  Units evaluate(const std::vector<int>& labels) const {
+    Units total = 0;
+    for (int i = 0; i < n_nodes; ++i) total += units(cost(i, labels[idx(i)]));
     for (int k = 0; k < n_edges; ++k)
-      if (labels[idx(tail[idx(k)])] != labels[idx(head[idx(k)])]) total += weight[idx(k)];
+      if (labels[idx(tail[idx(k)])] != labels[idx(head[idx(k)])]) total += units(weight[idx(k)]);
     for (int s = 0; s < n_subsets; ++s)
       for (int slot = subset_start[idx(s)]; slot < subset_start[idx(s) + 1]; ++slot)
         if (labels[idx(member[idx(slot)])] == subset_label[idx(s)]) {
-          total += subset_cost[idx(s)];
+          total += units(subset_cost[idx(s)]);
           break;
         }
     return total;
+  }
+
+  // What evaluate() gains or loses, exactly, if one node alone takes `label`; `in_use` counts the nodes of each subset
+  // that carry its label.
+  Units change_of(int i, int label, const std::vector<int>& labels, const std::vector<int>& in_use) const {
+    const int old = labels[idx(i)];
+    if (old == label) return 0;
+    Units change = units(cost(i, label)) - units(cost(i, old));
+    for (int a = arc_start[idx(i)]; a < arc_start[idx(i) + 1]; ++a) {
+      const int other = labels[idx(arcs[idx(a)].head)];
+      if (other == label) change -= units(weight[idx(arcs[idx(a)].edge)]);
+      if (other == old) change += units(weight[idx(arcs[idx(a)].edge)]);
+    }
+    for (auto [q, end] = entries_of(i, old); q < end; ++q)
+      if (in_use[idx(entries[idx(q)].subset)] == 1) change -= units(subset_cost[idx(entries[idx(q)].subset)]);
+    for (auto [q, end] = entries_of(i, label); q < end; ++q)
+      if (in_use[idx(entries[idx(q)].subset)] == 0) change += units(subset_cost[idx(entries[idx(q)].subset)]);
+    return change;
   }
 
  private:
@@ -88,6 +118,31 @@ class Problem {
         label_of.push_back(k);
       }
     n_labels = static_cast<int>(label_of.size());
+  }
+
+  // Near 1 nothing overflows or underflows on the way: not in sums over a node, nor in the floats of the messages.
+  void choose_factor(const EnergyView& e) {
+    double largest = 0.0;
+    for (int i = 0; i < n_nodes; ++i)
+      for (int k = 0; k < e.n_labels; ++k)
+        if (e.is_allowed(i, k)) largest = std::max(largest, std::abs(e.unary_at(i, k)));
+    for (int k = 0; k < e.n_edges; ++k) largest = std::max(largest, e.weights[k]);
+    for (int s = 0; s < e.n_subsets; ++s) largest = std::max(largest, e.subset_costs[s]);
+    // Powers beyond 1000 are infinite or rounded themselves; up to there is near enough for costs at the very ends.
+    factor = largest > 0.0 ? std::ldexp(1.0, std::clamp(-std::ilogb(largest), -1000, 1000)) : 1.0;
+  }
+
+  // The sum of all magnitudes makes fewer than 2^61 units, so that neither an energy nor a difference of two overflows.
+  void choose_unit() {
+    double total = 0.0;
+    for (int i = 0; i < n_nodes; ++i) {
+      double most = 0.0;
+      for (int k = 0; k < n_labels; ++k) most = std::max(most, std::abs(cost(i, k)));
+      total += most;
+    }
+    for (const double w : weight) total += w;
+    for (const double c : subset_cost) total += c;
+    units_per_cost_ = total > 0.0 ? std::ldexp(1.0, 60 - std::ilogb(total)) : 1.0;
   }
 
   // Breadth-first from a far end of each component: neighbors come close in memory, and the sequential message passing
@@ -141,7 +196,7 @@ class Problem {
       const int at = count[idx(lower_end(e, k))]++;
       tail[idx(at)] = lower_end(e, k);
       head[idx(at)] = std::max(rank_[idx(e.edges[2 * k])], rank_[idx(e.edges[2 * k + 1])]);
-      weight[idx(at)] = e.weights[k];
+      weight[idx(at)] = factor * e.weights[k];
     }
     arc_start.assign(idx(n_nodes) + 1, 0);
     for (int k = 0; k < n_edges; ++k) {
@@ -174,7 +229,7 @@ class Problem {
         owner.push_back(static_cast<int>(subset_label.size()));
       }
       subset_label.push_back(label);
-      subset_cost.push_back(e.subset_costs[s]);
+      subset_cost.push_back(factor * e.subset_costs[s]);
       subset_start.push_back(static_cast<int>(member.size()));
     }
     n_subsets = static_cast<int>(subset_label.size());
@@ -213,20 +268,22 @@ class Problem {
     scale = 0.0;
     for (int i = 0; i < n_nodes; ++i)
       for (int k = 0; k < n_labels; ++k) {
-        const double value = e.unary_at(order[idx(i)], label_of[idx(k)]);
+        const double value = factor * e.unary_at(order[idx(i)], label_of[idx(k)]);
         unary[idx(i) * idx(n_labels) + idx(k)] = value;
-        scale = std::max(scale, std::abs(value));
+        if (e.is_allowed(order[idx(i)], label_of[idx(k)])) scale = std::max(scale, std::abs(value));
       }
     for (const double w : weight) scale = std::max(scale, w);
     for (const double c : subset_cost) scale = std::max(scale, c);
     if (e.allowed != nullptr) price_out_forbidden(e);
   }
 
-  // A forbidden label costs more than leaving it could ever cost, so no local minimum holds one.
+  // A forbidden label costs more than leaving it could ever cost, so no local minimum holds one. What it was given to
+  // cost does not matter.
   void price_out_forbidden(const EnergyView& e) {
     for (int i = 0; i < n_nodes; ++i) {
       double reach = scale > 0.0 ? scale : 1.0, low = 0.0, high = 0.0;
       for (int k = 0; k < n_labels; ++k) {
+        if (!e.is_allowed(order[idx(i)], label_of[idx(k)])) continue;
         low = std::min(low, cost(i, k));
         high = std::max(high, cost(i, k));
       }
@@ -240,6 +297,7 @@ class Problem {
   }
 
   std::vector<int> rank_;  // given node -> compiled node
+  double units_per_cost_ = 1.0;
 };
 
 }  // namespace multiutility

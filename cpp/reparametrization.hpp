@@ -77,7 +77,7 @@ class Reparametrization {
 
   const std::vector<int>& labels() const { return labels_; }
   int label(int i) const { return labels_[idx(i)]; }
-  double energy() const { return energy_; }
+  Units energy() const { return energy_; }
   double tolerance() const { return tolerance_; }  // amounts up to this are rounding errors
 
   // What the graph of a move reads, and changes by pushing flow.
@@ -104,6 +104,10 @@ class Reparametrization {
     if (!is_listed(slot)) list(slot);
   }
 
+  // The share is exactly this, where sums are so only up to rounding; the same for a subset that is charged in full.
+  void round_share(int slot, double value) { share_[idx(slot)] = value; }
+  void round_unassigned(int s) { unassigned_[idx(s)] = 0.0; }
+
   // More of a used subset's cost on a node that carries its label.
   void shift(int slot, double amount) {
     const int node = p_->member[idx(slot)];
@@ -114,38 +118,23 @@ class Reparametrization {
   }
 
   // Take over changed labels and mend the reparametrization. An unforced change that turns out not to lower the energy
-  // (rounding) is taken back; then the result is false.
+  // (rounding) is taken back; then the result is false. So every loop of unforced changes that goes on while they are
+  // kept comes to an end: the energy is an integer and a function of the labels, and falls each time.
   bool apply(const std::vector<Change>& changes, bool forced) {
-    const double before = energy_;
+    const Units before = energy_;
     undo_.clear();
     for (const Change& c : changes) {
       undo_.push_back({c.node, labels_[idx(c.node)]});
       set_label(c.node, c.label);
     }
-    const bool keep = forced || energy_ < before - std::max(tolerance_, 1e-12 * std::abs(before));
+    const double least_gain = std::max(tolerance_, 1e-12 * std::abs(p_->cost_of(before)));
+    const bool keep = forced || energy_ < before - p_->units(least_gain);
     if (!keep) {
       for (std::size_t r = undo_.size(); r-- > 0;) set_label(undo_[r].node, undo_[r].label);
       energy_ = before;
     }
     mend(forced || !keep);
     return keep;
-  }
-
-  // Energy gained or lost if one node alone took `label`.
-  double change_of(int i, int label) const {
-    const int old = labels_[idx(i)];
-    if (old == label) return 0.0;
-    double change = p_->cost(i, label) - p_->cost(i, old);
-    for (int a = p_->arc_start[idx(i)]; a < p_->arc_start[idx(i) + 1]; ++a) {
-      const auto& arc = p_->arcs[idx(a)];
-      const int other = labels_[idx(arc.head)];
-      change += p_->weight[idx(arc.edge)] * ((other != label) - (other != old));
-    }
-    for (auto [q, end] = p_->entries_of(i, old); q < end; ++q)
-      if (in_use_[idx(p_->entries[idx(q)].subset)] == 1) change -= p_->subset_cost[idx(p_->entries[idx(q)].subset)];
-    for (auto [q, end] = p_->entries_of(i, label); q < end; ++q)
-      if (in_use_[idx(p_->entries[idx(q)].subset)] == 0) change += p_->subset_cost[idx(p_->entries[idx(q)].subset)];
-    return change;
   }
 
  private:
@@ -250,7 +239,7 @@ class Reparametrization {
   }
 
   void set_label(int i, int label) {
-    energy_ += change_of(i, label);
+    energy_ += p_->change_of(i, label, labels_, in_use_);
     for (auto [q, end] = p_->entries_of(i, labels_[idx(i)]); q < end; ++q) {
       const auto& entry = p_->entries[idx(q)];
       --in_use_[idx(entry.subset)];
@@ -300,7 +289,8 @@ class Reparametrization {
 
   const Problem* p_ = nullptr;
   int n_ = 0, k_ = 0, e_ = 0;
-  double tolerance_ = 0.0, energy_ = 0.0;
+  double tolerance_ = 0.0;
+  Units energy_ = 0;
   std::vector<double> height_, flow_, share_;  // [K, V], [K, E], [slots]
   std::vector<double> current_, unassigned_;
   std::vector<Range> room_;

@@ -42,7 +42,10 @@ class Search {
     if (!second_.empty() && expansion_.energy() >= best_energy_) descend_again();
     if (effort > 0.0 && problem_.n_subsets > 0) test_labels(effort);
     Outcome result = outcome(energy);
-    if (bound) result.bound = std::min(result.energy, energy.offset + bound_.lower(problem_, expansion_.energy()));
+    if (bound) {
+      const double lower = bound_.lower(problem_, problem_.cost_of(expansion_.energy()) / problem_.factor);
+      result.bound = std::min(result.energy, energy.offset + lower);
+    }
     return result;
   }
 
@@ -54,7 +57,7 @@ class Search {
     expansion_.start(candidate_);
     for (const int label : order) {
       if (problem_.label_index[idx(label)] >= 0) expansion_.expand(problem_.label_index[idx(label)]);
-      trace.push_back(expansion_.energy() + energy.offset);
+      trace.push_back(problem_.cost_of(expansion_.energy()) / problem_.factor + energy.offset);
     }
     return outcome(energy);
   }
@@ -69,7 +72,8 @@ class Search {
     expansion_.load(problem_);
     local_.load(problem_);
     candidate_.assign(idx(problem_.n_nodes), 0);
-    best_energy_ = std::numeric_limits<double>::infinity();
+    best_energy_ = std::numeric_limits<Units>::max();
+    best_.clear();
     second_.clear();
   }
 
@@ -78,8 +82,9 @@ class Search {
       candidate_[idx(i)] = problem_.label_index[idx(labels[problem_.order[idx(i)]])];
   }
 
-  void offer(double energy) {
-    if (!(energy < best_energy_)) return;
+  // The first offer is always taken, since no energy reaches the largest integer.
+  void offer(Units energy) {
+    if (energy >= best_energy_) return;
     best_energy_ = energy;
     best_ = candidate_;
   }
@@ -112,7 +117,7 @@ class Search {
       const double raised = messages_.pass(false, &candidate_, last ? &flow_ : nullptr);
       offer();
       if (last) return;
-      last = raised - bound < kWorthwhile * (best_energy_ - raised);
+      last = raised - bound < kWorthwhile * (problem_.cost_of(best_energy_) - raised);
       bound = raised;
     }
   }
@@ -127,11 +132,11 @@ class Search {
 
   // One label for all nodes: the best start where costs of labels or edges outweigh everything else.
   void offer_single_labels() {
-    total_.assign(idx(problem_.n_labels), 0.0);
+    total_.assign(idx(problem_.n_labels), 0);
     for (int i = 0; i < problem_.n_nodes; ++i)
-      for (int k = 0; k < problem_.n_labels; ++k) total_[idx(k)] += problem_.cost(i, k);
+      for (int k = 0; k < problem_.n_labels; ++k) total_[idx(k)] += problem_.units(problem_.cost(i, k));
     for (int s = 0; s < problem_.n_subsets; ++s)
-      total_[idx(problem_.subset_label[idx(s)])] += problem_.subset_cost[idx(s)];
+      total_[idx(problem_.subset_label[idx(s)])] += problem_.units(problem_.subset_cost[idx(s)]);
     order_.resize(total_.size());
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(), [this](int a, int b) { return total_[idx(a)] < total_[idx(b)]; });
@@ -151,7 +156,7 @@ class Search {
   // One label for all nodes was the best start, and a trap: no single move leads out of it. Begin elsewhere.
   void descend_again() {
     kept_ = expansion_.labels();
-    const double before = expansion_.energy();
+    const Units before = expansion_.energy();
     expansion_.assign(changes_to(second_));
     descend();
     if (expansion_.energy() >= before) expansion_.assign(changes_to(kept_));
@@ -165,7 +170,7 @@ class Search {
     for (bool again = true; again;) {
       again = false;
       kept_ = expansion_.labels();
-      const double before = expansion_.energy();
+      const Units before = expansion_.energy();
       rank_labels(before);
       for (std::size_t t = 0; t < ranked_.size() && !again && has_time(); ++t) again = test(ranked_[t].second, before);
     }
@@ -173,7 +178,7 @@ class Search {
 
   bool has_time() const { return static_cast<double>(expansion_.work()) < limit_; }
 
-  void rank_labels(double energy) {
+  void rank_labels(Units energy) {
     ranked_.clear();
     local_.set(kept_, energy);
     for (int label = 0; label < problem_.n_labels; ++label)
@@ -182,7 +187,7 @@ class Search {
     std::sort(ranked_.begin(), ranked_.end());
   }
 
-  bool test(int label, double before) {
+  bool test(int label, Units before) {
     local_.vacate(label);
     expansion_.assign(changes_to(local_.labels()));
     for (bool changed = true; changed;) {
@@ -190,7 +195,7 @@ class Search {
       for (int k = 0; k < problem_.n_labels && has_time(); ++k)
         if (k != label) changed |= expansion_.expand(k);
     }
-    if (expansion_.energy() < before - 1e-9 * problem_.scale) {
+    if (expansion_.energy() < before - problem_.units(1e-9 * problem_.scale)) {
       descend();
       return true;
     }
@@ -222,10 +227,12 @@ class Search {
   Local local_;
   Expansion expansion_;
   Bound bound_;
-  double best_energy_ = 0.0, limit_ = 0.0;
+  Units best_energy_ = 0;
+  double limit_ = 0.0;
   std::vector<int> candidate_, best_, second_, kept_, order_;
-  std::vector<double> flow_, total_;
-  std::vector<std::pair<double, int>> ranked_;
+  std::vector<double> flow_;
+  std::vector<Units> total_;
+  std::vector<std::pair<Units, int>> ranked_;
   std::vector<Expansion::Change> changes_;
 };
 

@@ -200,6 +200,76 @@ void test_larger_problems_reuse_the_workspace() {
   }
 }
 
+// Two rows of nodes, and labels that only the four ends care about.
+Energy ladder(Random& random, int n_rungs) {
+  Energy e;
+  e.n_nodes = 2 * n_rungs;
+  e.n_labels = 2;
+  e.unary.assign(4 * static_cast<std::size_t>(n_rungs), 0.0);
+  e.unary[1] = e.unary[3] = e.unary[e.unary.size() - 2] = e.unary[e.unary.size() - 4] = 50.0;
+  for (int i = 0; i < n_rungs; ++i) {
+    e.edges.insert(e.edges.end(), {2 * i, 2 * i + 1});
+    e.weights.push_back(random.uniform());
+    for (const int side : {0, 1}) {
+      if (i + 1 == n_rungs) continue;
+      e.edges.insert(e.edges.end(), {2 * i + side, 2 * i + 2 + side});
+      e.weights.push_back(random.uniform());
+    }
+  }
+  return e;
+}
+
+void test_long_ways_take_no_quadratic_work() {
+  Random random(5);
+  const int n_rungs = 6000;
+  multiutility::Problem problem;
+  problem.compile(ladder(random, n_rungs).view());
+  multiutility::Expansion expansion;
+  expansion.load(problem);
+  expansion.start(std::vector<int>(2 * n_rungs, 1));
+  CHECK(expansion.expand(0));
+  CHECK(expansion.work() < 100L * n_rungs);
+}
+
+// With no patience every move is left to a minimum cut at once: it must find the same energies.
+void test_moves_by_minimum_cuts_are_as_good() {
+  Random random(6);
+  multiutility::Problem problem;
+  multiutility::Expansion patient, impatient;
+  for (int round = 0; round < 2000; ++round) {
+    const int n_labels = 1 + random.below(4);
+    const Energy energy = random.energy(1 + random.below(30), n_labels, std::pow(10.0, random.below(9) - 4));
+    problem.compile(energy.view());
+    if (problem.n_labels == 0) continue;
+    patient.load(problem);
+    impatient.load(problem, 0);
+    const std::vector<int> start(static_cast<std::size_t>(energy.n_nodes), random.below(problem.n_labels));
+    patient.start(start);
+    impatient.start(start);
+    for (int move = 0; move < 3 * problem.n_labels; ++move) {
+      patient.expand(move % problem.n_labels);
+      impatient.expand(move % problem.n_labels);
+      const double difference = problem.cost_of(patient.energy()) - problem.cost_of(impatient.energy());
+      CHECK(std::abs(difference) < 1e-9 * problem.scale);
+      CHECK(impatient.energy() == problem.evaluate(impatient.labels()));
+      if (patient.labels() != impatient.labels()) break;  // of equals: moves that follow may differ
+    }
+  }
+}
+
+// Python refuses such costs; here they must at least find labels that exist.
+void test_costs_without_a_finite_sum() {
+  Energy energy;
+  energy.n_nodes = 3;
+  energy.n_labels = 2;
+  energy.unary = {1e308, 1.5e308, -1e308, 1e308, 1e308, 1e308};
+  Search search;
+  for (const int passes : {0, 3}) {
+    const Labels labels = search.minimize(energy.view(), nullptr, passes, 1.0, true).labels;
+    CHECK((labels == Labels{0, 0, 0}));
+  }
+}
+
 void test_threads() {
   Random random(4);
   std::vector<Energy> energies;
@@ -234,6 +304,9 @@ int main() {
   test_minimize_against_enumeration();
   test_no_nodes();
   test_larger_problems_reuse_the_workspace();
+  test_long_ways_take_no_quadratic_work();
+  test_moves_by_minimum_cuts_are_as_good();
+  test_costs_without_a_finite_sum();
   test_threads();
   test_failures_reach_the_caller();
   return multiutility::testing::report();

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -161,10 +162,29 @@ def test_sum_needs_equal_shapes() -> None:
         Energy(UNARY) + Energy(np.zeros((3, 3)))
 
 
-def test_sum_must_be_finite() -> None:
-    large = Energy([[1e308]])
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"unary\[0, 0\] is inf"):
-        large + large
+LARGE_COSTS: list[tuple[Callable[[], Energy], str]] = [
+    (lambda: Energy([[1e308], [1e308]]), r"unary\[0, 0\] is 1e\+308"),
+    (lambda: Energy([[1.0, 2.0], [0.0, -1e301]]), r"unary\[1, 1\] is -1e\+301"),
+    (lambda: Energy(UNARY, [[0, 1], [1, 2]], [6e299, 7e299]), r"weights\[1\] is 7e\+299"),
+    (lambda: Energy(UNARY, subsets=[([0], 0, 1.0), ([1], 1, 1e307)]), r"subset_costs\[1\] is 1e\+307"),
+    (lambda: Energy(UNARY, offset=-1e305), r"offset\[0\] is -1e\+305"),
+    (lambda: Energy([[7e299]]) + Energy([[4e299]]), r"unary\[0, 0\] is 1\.1e\+300"),
+    (
+        lambda: Energy([[0.0], [0.0]], [[0, 1]], [1]).with_costs([[9e299], [0.0]], [2e299]),
+        r"unary\[0, 0\] is 9e",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), LARGE_COSTS)
+def test_costs_whose_sum_may_be_infinite_are_refused(make: Callable[[], Energy], message: str) -> None:
+    with pytest.raises(ValueError, match=message + ".*scale them down"):
+        make()
+
+
+def test_the_largest_costs_that_are_taken_have_finite_sums() -> None:
+    energy = Energy([[1e299, -1e299], [2e299, 0]], [[0, 1]], [1e299], subsets=[([0, 1], 0, 1e299)])
+    assert np.isfinite(energy.evaluate_many([[0, 0], [0, 1], [1, 0], [1, 1]])).all()
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])

@@ -163,6 +163,17 @@ def test_milp_of_sixty_nodes_with_everything(seed: int) -> None:
             assert energy.evaluate(other) >= result.energy - 1e-9
 
 
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 2.0**-1022, 1e297])
+def test_milp_at_the_ends_of_the_range_of_numbers(unit: float) -> None:
+    rng = np.random.default_rng(3)
+    edges = np.stack((np.arange(9), np.arange(1, 10)), axis=1)
+    for _ in range(3):
+        unary, weights = rng.integers(0, 9, (10, 3)), rng.integers(0, 5, 9)
+        least = Exact(max_enumerated=10**5).minimize(Energy(unary, edges, weights)).energy
+        result = Exact(max_enumerated=1).minimize(Energy(unary * unit, edges, weights * unit))
+        assert result.energy == pytest.approx(least * unit, rel=1e-9, abs=0.0)
+
+
 def test_infeasible_covers_are_named() -> None:
     energy = Energy(np.zeros((3, 3)))
     together = Constraints(covers=[([0], 1), ([1, 2], 0), ([0], 2), ([0], 1)])

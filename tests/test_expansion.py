@@ -302,7 +302,15 @@ def _scipy_max_flow(
 def test_min_cut_names_wrong_arguments() -> None:
     with pytest.raises(ValueError, match=r"capacities\[0, 1\] is -1"):
         min_cut([[0, 1], [1, 0]], [[0, 1]], [[1, -1]])
-    with pytest.raises(ValueError, match=r"edges\[0\] is \[0, 2\]"):
+    with pytest.raises(ValueError, match=r"edges\[0, 1\] is 2: nodes must be in 0\.\.1"):
         min_cut([[0, 1], [1, 0]], [[0, 2]], [[1, 1]])
+    with pytest.raises(ValueError, match=r"edges\[0, 1\] is 4294967297"):
+        min_cut([[0, 1], [1, 0]], [[0, 2**32 + 1]], [[1, 1]])
+    with pytest.raises(TypeError, match="edges must hold integers, not float64"):
+        min_cut([[0, 1], [1, 0]], [[0.0, 1.7]], [[1, 1]])
+    with pytest.raises(ValueError, match=r"edges\[0\] joins node 1 to itself"):
+        min_cut([[0, 1], [1, 0]], [[1, 1]], [[1, 1]])
+    with pytest.raises(ValueError, match=r"capacities\[0, 0\] is 1e\+308.*scale them down"):
+        min_cut([[0, 1], [1, 0]], [[0, 1]], [[1e308, 1e308]])
     with pytest.raises(ValueError, match=r"terminals\[1, 0\] is nan"):
         min_cut([[0.0, 1.0], [float("nan"), 0.0]], [[0, 1]], [[1, 1]])

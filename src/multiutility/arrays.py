@@ -15,6 +15,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 # Nodes and labels are stored in 32 bits, for the native core.
 MAX_INDEX = 2**31 - 1
+# Magnitudes that add up to this at most have no sum or difference that is infinite.
+MAX_TOTAL = 1e300
 # Pixels of an image that are computed at once.
 STRIP_PIXELS = 1 << 20
 
@@ -110,6 +112,27 @@ def check_values(array: NDArray[Any], name: str, what: str, minimum: float = -np
     bad = array < minimum
     if bad.any():
         raise ValueError(f"{name}[{first_index(bad)}] is {array[bad].flat[0]}: {what} must be >= {minimum:g}")
+
+
+def check_total(**groups: FloatArray) -> None:
+    """Raise if the magnitudes of all elements add up to more than MAX_TOTAL, naming the largest.
+
+    >>> check_total(unary=np.array([[1e308], [1e308]]), weights=np.zeros(0))
+    Traceback (most recent call last):
+    ...
+    ValueError: unary[0, 0] is 1e+308: all costs together may add up to 1e+300 at most; scale them down
+    """
+    with np.errstate(over="ignore"):
+        # Squares with a sum below this are of numbers with a much smaller one; there is no faster question.
+        if all(np.vdot(values, values) < MAX_TOTAL for values in groups.values()):
+            return
+        total = sum(float(np.abs(values).sum()) for values in groups.values())
+    if total <= MAX_TOTAL:
+        return
+    name = max(groups, key=lambda name: float(np.abs(groups[name]).max(initial=0.0)))
+    where = np.abs(groups[name]) == np.abs(groups[name]).max()
+    largest = f"{name}[{first_index(where)}] is {groups[name][where][0]:g}"
+    raise ValueError(f"{largest}: all costs together may add up to {MAX_TOTAL:g} at most; scale them down")
 
 
 def frozen_floats(

@@ -16,6 +16,7 @@ from multiutility.arrays import (
     any_in_sets,
     check_range,
     check_shape,
+    check_total,
     checked_labels,
     concatenate,
     concatenate_sets,
@@ -41,7 +42,8 @@ class Energy:
     ``unary`` is [V, K], ``edges`` [E, 2] and ``weights`` [E] >= 0; parallel edges add up. ``subsets`` are
     ``(nodes, label, cost >= 0)``, stored flat: subset ``s`` has ``subset_labels[s]``, ``subset_costs[s]`` and
     ``subset_nodes[subset_starts[s]:subset_starts[s + 1]]``, sorted and unique. All arrays are read-only; an
-    argument is copied unless it is an array that is already read-only and of the right type.
+    argument is copied unless it is an array that is already read-only and of the right type. The magnitudes
+    of all costs may add up to 1e300 at most, so that the energy of every labeling is a finite number.
 
     >>> unary = [[0, 1], [2, 0], [0, 3]]
     >>> energy = Energy(unary, edges=[[0, 1], [1, 2]], weights=[0.5, 0.5], subsets=[([0, 1, 2], 1, 4)])
@@ -119,6 +121,7 @@ class Energy:
         starts, nodes, labels = frozen_sets(starts, nodes, labels, n_nodes, n_labels, kind="subset")
         costs = frozen_floats(costs, "subset_costs", (len(labels),), "subset costs", minimum=0.0)
         offset = float(frozen_floats([offset], "offset", (1,), "offsets")[0])
+        check_total(unary=unary, weights=weights, subset_costs=costs, offset=np.array([offset]))
         values = (unary, edges, weights, starts, nodes, labels, costs, offset)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
@@ -132,16 +135,12 @@ class Energy:
         >>> energy.with_costs([[0, 0], [0, 0]], [1]).evaluate([0, 1])
         6.0
         """
-        values = (
-            frozen_floats(unary, "unary", self.unary.shape, "unary costs"),
-            self.edges,
-            frozen_floats(weights, "weights", (self.n_edges,), "edge weights", minimum=0.0),
-            self.subset_starts,
-            self.subset_nodes,
-            self.subset_labels,
-            self.subset_costs,
-            float(frozen_floats([offset], "offset", (1,), "offsets")[0]),
-        )
+        unary = frozen_floats(unary, "unary", self.unary.shape, "unary costs")
+        weights = frozen_floats(weights, "weights", (self.n_edges,), "edge weights", minimum=0.0)
+        offset = float(frozen_floats([offset], "offset", (1,), "offsets")[0])
+        check_total(unary=unary, weights=weights, subset_costs=self.subset_costs, offset=np.array([offset]))
+        sets = (self.subset_starts, self.subset_nodes, self.subset_labels, self.subset_costs)
+        values = (unary, self.edges, weights, *sets, offset)
         energy = object.__new__(Energy)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(energy, name, value)

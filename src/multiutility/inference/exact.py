@@ -21,8 +21,9 @@ from multiutility.inference.solver import Result, allowed_mask, checked_start, m
 CHUNK_ELEMENTS = 1_000_000
 
 # HiGHS stops at an absolute gap and at reduced costs of about 1e-6, whatever the unit of the costs: the
-# largest cost is scaled to this, still far from the sizes (1e7 and more) that HiGHS itself warns about.
-LARGEST_COST = 2.0**14
+# largest cost is scaled to about 2 to this power, still far from the sizes (1e7 and more) that HiGHS itself
+# warns about.
+LARGEST_EXPONENT = 14
 
 INFEASIBLE = 2
 
@@ -150,18 +151,18 @@ class Program:
     row_upper: FloatArray
     allowed: BoolArray
     base: float
-    unit: float
+    exponent: int
 
     @classmethod
     def build(cls, energy: Energy, constraints: Constraints, allowed: BoolArray) -> Program:
-        """Program for the energy: ``value = base + unit * (costs . variables)``."""
+        """Program for the energy: ``value = base + 2 ** exponent * (costs . variables)``."""
         masked = np.where(allowed, energy.unary, np.inf)
         least = masked.min(axis=1)
         relative = np.where(allowed, masked - least[:, np.newaxis], 0.0)
         weights = np.repeat(energy.weights, energy.n_labels)
         costs = np.concatenate((relative.ravel(), weights, energy.subset_costs))
-        # A power of two: scaling then rounds nothing.
-        unit = 2.0 ** math.ceil(math.log2(costs.max() or 1.0)) / LARGEST_COST
+        # A power of two, added to the exponents: so scaling rounds nothing, not even the smallest of numbers.
+        exponent = math.ceil(math.log2(costs.max() or 1.0)) - LARGEST_EXPONENT
         upper = np.ones(len(costs))
         upper[: allowed.size] = allowed.ravel()
         blocks = [one_hot_rows(energy), edge_rows(energy), subset_rows(energy)]
@@ -170,7 +171,8 @@ class Program:
         row_upper = np.repeat([1.0, np.inf, np.inf, np.inf], [block.shape[0] for block in blocks])
         base = energy.offset + float(least.sum())
         matrix = vstack(blocks, format="csr")
-        return cls(costs / unit, upper, matrix, row_lower, row_upper, allowed, base, unit)
+        costs = np.ldexp(costs, -exponent)
+        return cls(costs, upper, matrix, row_lower, row_upper, allowed, base, exponent)
 
     def solve(self, integral: bool, time_limit: float | None) -> OptimizeResult:
         """Run HiGHS; the solution is in the units of the scaled costs."""
@@ -194,7 +196,7 @@ class Program:
 
     def value(self, objective: float) -> float:
         """Energy of an objective, which is never negative."""
-        return self.base + self.unit * max(float(objective), 0.0)
+        return self.base + float(np.ldexp(max(float(objective), 0.0), self.exponent))
 
 
 def sparse_rows(shape: tuple[int, int], *entries: tuple[float, NDArray[Any]]) -> csr_array:

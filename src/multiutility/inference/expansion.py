@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multiutility import _core
-from multiutility.arrays import IndexArray
+from multiutility.arrays import IndexArray, check_total, frozen_edges
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference.solver import (
@@ -131,18 +131,14 @@ def min_cut(terminals: ArrayLike, edges: ArrayLike, capacities: ArrayLike) -> tu
     (1.0, array([ True, False]))
     """
     costs = _finite(terminals, "terminals", 2)
-    pairs = np.ascontiguousarray(edges, dtype=np.int32).reshape(-1, 2)
+    pairs = frozen_edges(edges, len(costs))
     limits = _finite(capacities, "capacities", 2)
     if len(limits) != len(pairs):
         raise ValueError(f"capacities has {len(limits)} rows: expected {len(pairs)}, one for each edge")
     if limits.min(initial=0.0) < 0:
         e, side = np.argwhere(limits < 0)[0]
         raise ValueError(f"capacities[{e}, {side}] is {limits[e, side]}: capacities must be >= 0")
-    loops = pairs[:, 0] == pairs[:, 1]
-    if pairs.min(initial=0) < 0 or pairs.max(initial=-1) >= len(costs) or loops.any():
-        e = int(np.argmax(((pairs < 0) | (pairs >= len(costs))).any(axis=1) | loops))
-        expected = f"expected two different nodes below {len(costs)}"
-        raise ValueError(f"edges[{e}] is {pairs[e].tolist()}: {expected}")
+    check_total(terminals=costs, capacities=limits)
     value, on_source_side = _core.min_cut(costs, pairs, limits)
     return value, on_source_side.view(np.bool_)
 
