@@ -275,4 +275,4 @@ def test_tables_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(DatasetError, match="and 5 more problems"):
         DatasetFolder(tmp_path / "data").split("train")
     path.write_text('image,label\n"' + "x" * 200_000 + '",grass\n')
-    assert "field larger than field limit" in read_contents(tmp_path / "data").problems[0].what
+    assert "a field has more than 131,072 characters" in read_contents(tmp_path / "data").problems[0].what

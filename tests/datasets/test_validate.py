@@ -90,7 +90,29 @@ CASES: list[tuple[Change, str, int | None, str, str]] = [
     (append("classes.csv", "sky,#000001,stuff,0\n"), "classes.csv", 5, "'sky' is there", "rename"),
     (append("classes.csv", "sea,#000001,stuf,0\n"), "classes.csv", 5, "bad kind 'stuf'", "thing, stuff"),
     (append("classes.csv", "sea,#000001,stuff,yes\n"), "classes.csv", 5, "value 'yes' of rare", "0 or 1"),
-    (append("classes.csv", ",#000001,stuff,0\n"), "classes.csv", 5, "bad name ''", "write a name"),
+    (append("classes.csv", ",#000001,stuff,0\n"), "classes.csv", 5, "bad class name ''", "printable"),
+    (append("classes.csv", f"{'x' * 201},#000001\n"), "classes.csv", 5, "2 fields", "quotes"),
+    (
+        append("classes.csv", f"{'x' * 201},#000001,stuff,0\n"),
+        "classes.csv",
+        5,
+        "201 characters",
+        "at most 200",
+    ),
+    (
+        append("classes.csv", "a\tb,#000001,stuff,0\n"),
+        "classes.csv",
+        5,
+        "bad class name 'a\\tb'",
+        "printable",
+    ),
+    (
+        append("classes.csv", f"{LONG},,,\n"),
+        "classes.csv",
+        5,
+        "a field has more than 131,072 char",
+        "shorten",
+    ),
     (remove("classes.csv"), "classes.csv", None, "there is no such file", "make it"),
     (replace("classes.csv", "name,color\n"), "classes.csv", None, "no classes", "one row"),
     (replace("classes.csv", ""), "classes.csv", 1, "no column name", "make the first row name,color"),
@@ -112,7 +134,9 @@ CASES: list[tuple[Change, str, int | None, str, str]] = [
     (replace("tags.csv", b"image,label\na,sky\na,K\xfche\n"), "tags.csv", 3, "UTF-8", "CSV UTF-8"),
     (replace("tags.csv", "image,label\n".encode("utf-16")), "tags.csv", 1, "UTF-8", "CSV UTF-8"),
     (append("tags.csv", 'a,"sky\na,sky\n'), "tags.csv", 5, "bad CSV", "quotes"),
-    (append("tags.csv", f"a,{LONG}\n"), "tags.csv", 4, "bad CSV: field larger", "quotes"),
+    (append("tags.csv", f"a,{LONG}\n"), "tags.csv", 4, "a field has more than 131,072 char", "quotes"),
+    (picture(f"images/{'x' * 201}.png", 4, 6), f"images/{'x' * 201}.png", None, "long name", "rename it"),
+    (picture("images/a .png", 4, 6), "images/a .png", None, "bad name 'a '", "rename it"),
     (append("splits/train.txt", "d\n"), "splits/train.txt", 3, "unknown image 'd'", "one of"),
     (append("splits/train.txt", "a\n"), "splits/train.txt", 3, "twice, also in row 2", "one"),
     (append("splits/train.txt", "../a\n"), "splits/train.txt", 3, "is a path", "folders"),
@@ -218,7 +242,8 @@ def test_file_names_need_not_be_text(folder: Path) -> None:
         pytest.skip("the file system takes names in UTF-8 only")
     (folder / "splits" / "validation.txt").unlink()
     (finding,) = validate(folder)
-    assert "unprintable characters" in finding.what
+    assert "bad name" in finding.what
+    assert "printable characters" in finding.fix
     assert finding.file.encode() == b"images/caf\\udce9.png"
 
 

@@ -271,6 +271,8 @@ def test_a_new_class_comes_last(folder: Path) -> None:
         ({"name": "", "kind": "thing"}, "name"),
         ({"name": "dog\n", "kind": "cat"}, "kind"),
         ({"name": "a\nb", "kind": "stuff"}, "printable"),
+        ({"name": "x" * 201, "kind": "stuff"}, "at most 200"),
+        ({"name": "x" * 140_000, "kind": "stuff"}, "at most 200"),
         ({"name": "dog"}, "kind"),
         (["dog"], "expected"),
     ],

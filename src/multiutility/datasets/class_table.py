@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from multiutility.datasets.classes import (
     KINDS,
-    MAX_CLASSES,
     Classes,
     Kind,
     LabelClass,
@@ -16,8 +15,8 @@ from multiutility.datasets.classes import (
     parse_color,
     standard_color,
 )
-from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.placement import Problem
+from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
 from multiutility.datasets.tables import read_table, write_table
 
 T = TypeVar("T")
@@ -51,16 +50,16 @@ def read_classes(path: Path) -> tuple[Classes | None, list[DatasetError]]:
 def parse_class(fields: Sequence[str], row: int, taken: Collection[str], wrong: list[Problem]) -> LabelClass:
     """Class of a row; what is wrong with it is added to a list."""
     name, color, kind, rare = fields
-    if not name or not name.isprintable():
-        wrong.append((f"bad name {name!r}", "write a name of printable characters"))
+    problem = class_name_problem(name)
+    wrong += [problem] if problem else []
     if name in taken:
-        wrong.append((f"class {name!r} is there twice", "rename or remove one of them"))
-    kind_problem = f"bad kind {kind!r}", f"write one of {', '.join(KINDS)}"
+        wrong.append((f"class {shown(name)} is there twice", "rename or remove one of them"))
+    kind_problem = f"bad kind {shown(kind)}", f"write one of {', '.join(KINDS)}"
     return LabelClass(
         f"class of row {row}" if wrong else name,
         read_color(color, wrong) or standard_color(len(taken) + 1),
         choose(KIND, kind.lower(), "stuff", kind_problem, wrong),
-        choose(RARE, rare, False, (f"bad value {rare!r} of rare", "write 0 or 1"), wrong),
+        choose(RARE, rare, False, (f"bad value {shown(rare)} of rare", "write 0 or 1"), wrong),
     )
 
 

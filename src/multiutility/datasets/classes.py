@@ -11,12 +11,13 @@ from typing import Literal, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.datasets.errors import shown
+from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
+
 Kind: TypeAlias = Literal["thing", "stuff", "either"]
 Color: TypeAlias = tuple[int, int, int]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# Masks have 8 bits, and 0 is void.
-MAX_CLASSES = 255
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,9 @@ class LabelClass:
     rare: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name or self.name != self.name.strip() or not self.name.isprintable():
-            raise ValueError(
-                f"class name {self.name!r}: must have printable characters, and no spaces at the ends"
-            )
+        problem = class_name_problem(self.name)
+        if problem:
+            raise ValueError("; ".join(problem))
         if len(self.color) != 3 or not all(0 <= part <= 255 for part in self.color):
             raise ValueError(f"class {self.name!r} has color {self.color}: expected 3 numbers in 0..255")
         if self.kind not in KINDS:
@@ -75,7 +75,7 @@ class Classes(Sequence[LabelClass]):
         try:
             return self._labels[name]
         except KeyError:
-            raise KeyError(f"unknown label {name!r}: {suggest(name, self.names)}") from None
+            raise KeyError(f"unknown label {shown(name)}: {suggest(name, self.names)}") from None
 
     def with_other(self) -> Classes:
         """Return the classes, and ``other``: what void pixels of some images count as."""
@@ -167,7 +167,7 @@ def parse_color(text: str) -> Color:
     (255, 128, 0)
     """
     if not re.fullmatch("#[0-9a-fA-F]{6}", text):
-        raise ValueError(f"bad color {text!r}")
+        raise ValueError(f"bad color {shown(text)}")
     red, green, blue = bytes.fromhex(text[1:])
     return red, green, blue
 

@@ -13,10 +13,11 @@ from typing import TypeAlias, TypeVar
 from multiutility.datasets.class_table import read_classes
 from multiutility.datasets.classes import Classes, suggest
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, Problem, shown
 from multiutility.datasets.images import FORMATS
+from multiutility.datasets.limits import file_name_problem
 from multiutility.datasets.pixels import PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, shape_problem
+from multiutility.datasets.placement import shape_problem
 from multiutility.datasets.tables import limited, read_lines, read_table
 
 T = TypeVar("T")
@@ -95,11 +96,11 @@ def list_files(
     files: dict[str, Path] = {}
     for path in visible(home.root / part):
         name = unicodedata.normalize("NFC", path.stem)
-        if not name.isprintable():
-            problems.append(DatasetError(path, None, "has unprintable characters in its name", "rename it"))
-        elif path.suffix.lower() not in suffixes:
+        if path.suffix.lower() not in suffixes:
             fix = f"only files that end in {', '.join(suffixes)} are, directly in {part}"
             strays.append(DatasetError(path, None, "is not used", fix))
+        elif wrong := file_name_problem(name):
+            problems.append(DatasetError(path, None, wrong[0], f"rename it: {wrong[1]}"))
         elif linked := home.problem(path):
             problems.append(linked)
         elif name in files:
@@ -154,8 +155,8 @@ class ImageNames:
         if not name:
             return "no image is named", "write the name of an image"
         if "/" in name or "\\" in name:
-            return f"{name!r} is a path", f"write the name of a file in {IMAGES}, without folders"
-        return f"unknown image {name!r}", self._suggest(name)
+            return f"{shown(name)} is a path", f"write the name of a file in {IMAGES}, without folders"
+        return f"unknown image {shown(name)}", self._suggest(name)
 
 
 class Labels:
@@ -169,7 +170,7 @@ class Labels:
     def find(self, name: str, wrong: list[Problem]) -> int:
         """Return the label; if there is none, add a problem."""
         if self._labels and name not in self._labels:
-            wrong.append((f"unknown label {name!r}", self._suggest(name)))
+            wrong.append((f"unknown label {shown(name)}", self._suggest(name)))
         return self._labels.get(name, 0)
 
 
@@ -228,7 +229,7 @@ def number(text: str, column: str, wrong: list[Problem]) -> float:
     if math.isfinite(value) and "_" not in text:
         return value
     fix = "write digits, and a point before decimals"
-    wrong.append((f"{column} is {text!r}: not a number", fix))
+    wrong.append((f"{column} is {shown(text)}: not a number", fix))
     return 0.0
 
 

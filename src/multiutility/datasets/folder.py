@@ -22,10 +22,10 @@ from multiutility.datasets.contents import (
     read_split,
 )
 from multiutility.datasets.display import dataset_html
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, Problem
 from multiutility.datasets.images import image_size, read_image, read_instances, read_mask
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
+from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.writing import NewSample, write_dataset
 
 __all__ = ["DatasetError", "DatasetFolder", "NewSample", "Sample", "write_dataset"]

@@ -15,6 +15,7 @@ from PIL.PngImagePlugin import PngInfo
 from multiutility.arrays import strips
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
+from multiutility.datasets.limits import MAX_OBJECTS, objects_problem
 
 Pixels: TypeAlias = NDArray[np.uint8]
 
@@ -106,9 +107,11 @@ def write_mask(path: str | Path, mask: Pixels, palette: Pixels, note: str = "") 
 
 def write_instances(path: str | Path, instances: NDArray[Any]) -> None:
     """Write ids [H, W] in 0..65535 as PNG of 8 bits, or of 16 if it must be."""
-    if instances.ndim != 2 or instances.min(initial=0) < 0 or instances.max(initial=0) > 65535:
-        raise ValueError(f"instances {instances.shape}: expected [H, W] with ids in 0..65535")
-    dtype = np.uint8 if instances.max(initial=0) < 256 else np.uint16
+    highest = int(instances.max(initial=0))
+    if instances.ndim != 2 or instances.min(initial=0) < 0 or objects_problem(highest):
+        what = f"{Path(path).name}: instances {instances.shape} have ids up to {highest}"
+        raise ValueError(f"{what}: expected [H, W] with ids in 0..{MAX_OBJECTS}")
+    dtype = np.uint8 if highest < 256 else np.uint16
     save(Path(path), Image.fromarray(instances.astype(dtype)), "PNG")
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.datasets.errors import Problem
 from multiutility.datasets.pixels import PixelBox, PixelSeed
-
-# What is wrong, and how to mend it.
-Problem: TypeAlias = tuple[str, str]
 
 
 def shape_problem(box: PixelBox) -> Problem | None:

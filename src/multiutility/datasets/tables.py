@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.files import replacing
+from multiutility.datasets.limits import csv_problem
 
 # Number of a line, from 1, and its fields.
 Row: TypeAlias = tuple[int, tuple[str, ...]]
@@ -42,7 +43,8 @@ def read_bytes(path: Path, limit: int, fix: str) -> bytes:
     """Bytes of a file; the fix is for one with more than the limit."""
     try:
         if not path.is_file():  # A pipe would wait forever.
-            raise DatasetError(path, None, "there is no such file", "put it there, or correct the name")
+            fix = "make it, put it there, or correct the name"
+            raise DatasetError(path, None, "there is no such file", fix)
         with path.open("rb") as file:
             # No more than there is: memory for all that is asked for is taken at once.
             data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
@@ -83,7 +85,7 @@ def read_table(
             lines = limited(path, ((reader.line_num, fields) for fields in reader), problems)
             yield from pick(path, lines, len(header), places, separator, problems)
     except csv.Error as error:
-        problems.append(DatasetError(path, reader.line_num, f"bad CSV: {error}", "check quotes from here on"))
+        problems.append(csv_problem(path, reader.line_num, error))
 
 
 def limited(path: Path, rows: Iterable[NumberedT], problems: list[DatasetError]) -> Iterator[NumberedT]:

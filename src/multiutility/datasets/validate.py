@@ -19,10 +19,9 @@ from multiutility.datasets.contents import (
     read_contents,
     read_split,
 )
-from multiutility.datasets.errors import DatasetError, Finding
+from multiutility.datasets.errors import DatasetError, Finding, Problem
 from multiutility.datasets.images import read_image, read_instances, read_mask
 from multiutility.datasets.placement import (
-    Problem,
     box_problem,
     mask_problem,
     overhang_problem,

@@ -28,16 +28,15 @@ from multiutility.datasets.contents import (
     TAG_COLUMNS,
     TAGS,
 )
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, Problem
 from multiutility.datasets.images import FORMATS, image_size, write_image, write_instances, write_mask
+from multiutility.datasets.limits import file_name_problem, objects_problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
+from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.tables import write_table, write_text
 from multiutility.files import filling, replacing
 from multiutility.outputs import outputs_for
 
-# Of a name in UTF-8; file systems allow 255, with the extension.
-MAX_NAME_BYTES = 200
 # At a time.
 COPIED_BYTES = 1 << 20
 
@@ -191,11 +190,9 @@ def number_text(value: float) -> str:
 
 def check_name(folder: Path, name: str, taken: Mapping[str, object]) -> None:
     """Raise unless a file of this name would be in the folder, seen, and new."""
-    if not name.isprintable() or name != name.strip() or name[:1] in {"", "."} or {"/", "\\"} & set(name):
-        fix = "use printable characters but / and \\, no dot in front, and no spaces at the ends"
-        raise DatasetError(folder, None, f"bad name {name!r}", fix)
-    if len(name.encode()) > MAX_NAME_BYTES:
-        raise DatasetError(folder, None, f"long name {name!r}", f"use at most {MAX_NAME_BYTES} bytes")
+    problem = file_name_problem(name)
+    if problem:
+        raise DatasetError(folder, None, *problem)
     if name in taken:
         raise DatasetError(folder, None, f"two images named {name!r}", "rename one of them")
 
@@ -238,4 +235,5 @@ def annotation_problem(
         problems += [size_problem(annotation.mask, height, width), mask_problem(annotation.mask, n_classes)]
     if annotation.instances is not None:
         problems.append(size_problem(annotation.instances, height, width))
+        problems.append(objects_problem(int(annotation.instances.max(initial=0))))
     return next(filter(None, problems), None)

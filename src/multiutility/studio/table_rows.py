@@ -23,10 +23,10 @@ from multiutility.datasets.contents import (
     parse_seed,
     parse_tag,
 )
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import Problem
 from multiutility.datasets.files import replacing
+from multiutility.datasets.limits import csv_problem
 from multiutility.datasets.pixels import PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem
 from multiutility.datasets.tables import find_separator, header_problems, read_text
 from multiutility.datasets.writing import number_text
 
@@ -109,17 +109,14 @@ class Sheet:
         text = read_text(path)
         separator = find_separator(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        header = next(reader, [])
+        try:
+            header, *rows = reader if text else [[]]
+        except csv.Error as error:
+            raise csv_problem(path, reader.line_num, error) from None
         known = [name.strip().lower() for name in header]
         problems = header_problems(path, known, columns, optional)
         if problems:
             raise problems[0]
-        try:
-            rows = list(reader)
-        except csv.Error as error:
-            raise DatasetError(
-                path, reader.line_num, f"bad CSV: {error}", "check quotes from here on"
-            ) from None
         with path.open("rb") as file:
             marked = file.read(3) == BOM
         ending = "\r\n" if "\r\n" in text else "\n"

@@ -20,8 +20,9 @@ from multiutility.arrays import (
     freeze,
     numeric_array,
 )
+from multiutility.datasets.errors import Problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed, centers
-from multiutility.datasets.placement import Problem, box_problem, mask_problem, seed_problem, size_problem
+from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
 
 # Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
 ROUNDING = 1e-9

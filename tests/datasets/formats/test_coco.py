@@ -334,7 +334,7 @@ def test_names_of_images_must_stay_in_the_folder(tmp_path: Path, name: str) -> N
             {"categories": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]},
             r"categories\[1\]: category 1 is 'b'",
         ),
-        ({"categories": [{"id": 1, "name": ""}]}, r"categories\[0\]: class name ''"),
+        ({"categories": [{"id": 1, "name": ""}]}, r"categories\[0\]: bad class name ''"),
         (
             {"categories": [{"id": 1, "name": "a", "color": [1, 2, 300]}]},
             r"categories\[0\]: class 'a' has color",

@@ -23,8 +23,9 @@ from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples
 from multiutility.datasets.formats.regions import Canvas
 from multiutility.datasets.formats.source import Record, need_size, read_json, unique_names
 from multiutility.datasets.images import MAX_PIXELS, image_size, read_image, read_mask
+from multiutility.datasets.limits import objects_problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, box_problem, extent, seed_problem
+from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.writing import NewSample
 
 # What names of COCO's files begin with; what follows is the split.
@@ -159,7 +160,7 @@ def read_category(record: Record, n: int, kind: Kind) -> LabelClass:
     if record.has("color"):
         red, green, blue = map(int, record.numbers("color", 3))
         color = red, green, blue
-    name = record.text("name").strip()
+    name = record.class_name("name")
     try:
         return LabelClass(name, color, kind, rare=record.fields.get("rare") is True)
     except ValueError as error:
@@ -241,6 +242,7 @@ def read_annotation(
             area = read_segmentation(record, height, width)
             is_object = not crowd and categories.classes[label].kind != "stuff"
             n_objects += is_object
+            record.check(objects_problem(n_objects))
             if picture.panoptic is None:
                 rank = rank_of(area, crowd=crowd, is_object=is_object)
                 canvas.paint(area, label, n_objects if is_object else 0, rank)
@@ -303,7 +305,7 @@ def read_box(record: Record, label: int, height: int, width: int) -> PixelBox:
     """Box of an annotation."""
     left, top, box_width, box_height = record.numbers("bbox", 4)
     box = PixelBox(label, left, top, left + box_width, top + box_height)
-    refuse(record, box_problem(box, height, width))
+    record.check(box_problem(box, height, width))
     return box
 
 
@@ -315,14 +317,8 @@ def read_seeds(record: Record, label: int, height: int, width: int) -> list[Pixe
     triples = np.array(numbers).reshape(-1, 3)
     seeds = [PixelSeed(label, int(x // 1), int(y // 1)) for x, y, seen in triples.tolist() if seen > 0]
     for seed in seeds:
-        refuse(record, seed_problem(seed, height, width))
+        record.check(seed_problem(seed, height, width))
     return seeds
-
-
-def refuse(record: Record, problem: Problem | None) -> None:
-    """Raise if there is a problem."""
-    if problem:
-        raise record.error(*problem)
 
 
 def paint_stuff(
@@ -358,6 +354,7 @@ def paint_panoptic(
             raise segment.error(f"no pixel of {path.name} has the id {number}", "correct the picture, or it")
         is_object = categories.classes[label].kind != "stuff" and segment.fields.get("iscrowd") != 1
         n_objects += is_object
+        segment.check(objects_problem(n_objects))
         canvas.paint(ids == number, label, n_objects if is_object else 0)
         there.discard(number)
     if there:

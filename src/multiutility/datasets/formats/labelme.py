@@ -35,6 +35,7 @@ from multiutility.datasets.formats.source import (
     unique_names,
 )
 from multiutility.datasets.images import FORMATS, image_size, read_image, read_mask
+from multiutility.datasets.limits import objects_problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.tables import read_lines, write_text
@@ -113,12 +114,22 @@ def true_flags(record: Record) -> list[str]:
     """Flags of an image that are set."""
     if not record.has("flags"):
         return []
-    return [name.strip() for name, value in record.record("flags").fields.items() if value is True]
+    flags = record.record("flags")
+    names = [flags.checked_class(name) for name, value in flags.fields.items() if value is True]
+    if IGNORE in names:
+        raise flags.error(f"{IGNORE} is no class", "draw what is to be void, or remove the flag")
+    return names
 
 
 def label_name(shape: Record) -> str:
     """Label of a shape."""
-    return shape.text("label").strip()
+    return shape.class_name("label")
+
+
+def group_id(shape: Record) -> int | str:
+    """Group of a shape: a number; some programs write text."""
+    value = shape.fields["group_id"]
+    return value if isinstance(value, str) else shape.integer("group_id")
 
 
 def shape_type(shape: Record) -> str:
@@ -173,13 +184,12 @@ def read_annotation(record: Record, classes: Classes, height: int, width: int) -
             boxes.append(read_box(shape, label, points, height, width))
         elif kind == "point" and label >= 0:
             seed = PixelSeed(label, int(points[0][0] // 1), int(points[0][1] // 1))
-            problem = seed_problem(seed, height, width)
-            if problem:
-                raise shape.error(*problem)
+            shape.check(seed_problem(seed, height, width))
             seeds.append(seed)
         else:
-            group = (name, shape.fields["group_id"]) if shape.has("group_id") else number
+            group = (name, group_id(shape)) if shape.has("group_id") else number
             instance = 0 if label < 0 else objects.setdefault(group, len(objects) + 1)
+            shape.check(objects_problem(instance))
             canvas.paint(fill_shape(shape, kind, points, height, width), label, instance)
     tags = tuple(dict.fromkeys(map(classes.label, true_flags(record))))
     return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), canvas.instances)
@@ -199,9 +209,7 @@ def read_box(
     """Box of a rectangle between any two opposite corners."""
     (x0, y0), (x1, y1) = points
     box = PixelBox(label, min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
-    problem = box_problem(box, height, width)
-    if problem:
-        raise shape.error(*problem)
+    shape.check(box_problem(box, height, width))
     return box
 
 

@@ -24,8 +24,9 @@ from multiutility.datasets.formats.imported import Imported, Samples, name_class
 from multiutility.datasets.formats.regions import Canvas, fill_polygon
 from multiutility.datasets.formats.source import Record, image_files, read_json, read_xml, unique_names
 from multiutility.datasets.images import FORMATS, image_size
+from multiutility.datasets.limits import file_name_problem, objects_problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, box_problem, extent, seed_problem
+from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.writing import NewSample
 
 # Where regions have their labels, by the tag in the labeling configuration.
@@ -52,11 +53,6 @@ class Region:
     def is_area(self) -> bool:
         """Whether it is painted into the mask."""
         return self.value.has("rle") or self.value.has("points")
-
-    def check(self, problem: Problem | None) -> None:
-        """Raise if there is a problem."""
-        if problem:
-            raise self.record.error(*problem)
 
 
 def read_labelstudio(
@@ -171,7 +167,11 @@ def choose_annotation(task: Record, *, predictions: bool) -> Record | None:
 def read_splits(task: Record) -> list[str]:
     """Splits of a task, as our own files have them."""
     told = task.record("data").fields.get("split")
-    return [one for one in (told if isinstance(told, list) else [told]) if isinstance(one, str)]
+    names = [one for one in (told if isinstance(told, list) else [told]) if isinstance(one, str)]
+    problem = next(filter(None, map(file_name_problem, names)), None)
+    if problem:
+        raise task.error(f'"split": {problem[0]}', problem[1])
+    return names
 
 
 def regions(annotation: Record) -> Iterator[Region]:
@@ -180,7 +180,7 @@ def regions(annotation: Record) -> Iterator[Region]:
         if not record.has("value"):
             continue
         value = record.record("value")
-        names = [name.strip() for key in LABEL_KEYS if value.has(key) for name in value.texts(key)]
+        names = [name for key in LABEL_KEYS if value.has(key) for name in value.class_names(key)]
         if names:
             yield Region(record, value, list(dict.fromkeys(names)))
 
@@ -191,7 +191,7 @@ def read_choices(annotation: Record) -> Iterator[str]:
         if record.has("value") and record.record("value").has("choices"):
             value = record.record("value")
             if not any(value.has(key) for key in ("x", "points", "rle")):
-                yield from (name.strip() for name in value.texts("choices"))
+                yield from value.class_names("choices")
 
 
 def find_classes(home: Enclosed, annotations: list[Record]) -> Classes:
@@ -218,6 +218,7 @@ def read_annotation(annotation: Record, classes: Classes, height: int, width: in
         check_region(region, height, width)
         for label in map(classes.label, region.names):
             if region.is_area:
+                region.record.check(objects_problem(number))
                 canvas.paint(read_area(region, height, width), label, number)
             elif region.is_box:
                 boxes.append(read_box(region, label, height, width))
@@ -250,7 +251,7 @@ def read_box(region: Region, label: int, height: int, width: int) -> PixelBox:
         pixels(left + part_width, width),
         pixels(top + part_height, height),
     )
-    region.check(box_problem(box, height, width))
+    region.record.check(box_problem(box, height, width))
     return box
 
 
@@ -259,7 +260,7 @@ def read_seed(region: Region, label: int, height: int, width: int) -> PixelSeed:
     x, y = region.value.number("x"), region.value.number("y")
     places = [int(pixels(part, size) // 1) - (part == 100) for part, size in ((x, width), (y, height))]
     seed = PixelSeed(label, *places)
-    region.check(seed_problem(seed, height, width))
+    region.record.check(seed_problem(seed, height, width))
     return seed
 
 

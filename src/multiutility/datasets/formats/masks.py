@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multiutility.datasets.class_table import read_classes, write_classes
-from multiutility.datasets.classes import MAX_CLASSES, Classes, Color, LabelClass, color_text
+from multiutility.datasets.classes import Classes, Color, LabelClass, color_text
 from multiutility.datasets.contents import CLASSES, IMAGES, MASKS, SPLITS
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
@@ -34,6 +34,7 @@ from multiutility.datasets.images import (
     save,
     write_mask,
 )
+from multiutility.datasets.limits import MAX_CLASSES
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample

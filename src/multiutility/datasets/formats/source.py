@@ -14,8 +14,9 @@ from xml.parsers import expat
 from numpy.typing import NDArray
 
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, Problem, shown
 from multiutility.datasets.images import FORMATS
+from multiutility.datasets.limits import class_name_problem, file_name_problem
 from multiutility.datasets.placement import size_problem
 from multiutility.datasets.tables import read_bytes, read_lines
 
@@ -46,11 +47,19 @@ def by_stem(files: Iterable[Path]) -> dict[str, Path]:
     """Files by their names without extension, which must differ."""
     found: dict[str, Path] = {}
     for path in files:
+        check_stem(path, path.stem)
         if path.stem in found:
             what = f"has the same name as {found[path.stem]}"
             raise DatasetError(path, None, what, "rename or remove one of them")
         found[path.stem] = path
     return found
+
+
+def check_stem(path: Path, name: str) -> None:
+    """Raise unless the image of a file can have this name."""
+    problem = file_name_problem(name)
+    if problem:
+        raise DatasetError(path, None, problem[0], f"rename the file: {problem[1]}")
 
 
 def read_splits(files: Iterable[Path], images: Mapping[str, Path]) -> dict[str, list[str]]:
@@ -76,8 +85,15 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
     """
     names = [path.stem for path in paths]
     alike = _repeated(names)
-    if not alike:
-        return names
+    if alike:
+        lengthen(names, paths, alike)
+    for path, name in zip(paths, names, strict=True):
+        check_stem(path, name)
+    return names
+
+
+def lengthen(names: list[str], paths: Sequence[Path], alike: set[str]) -> None:
+    """Give names that are alike the folders that differ, and their endings."""
     depth = max(len(path.parts) for path in paths)
     shared = 0
     while shared < depth - 1 and len({path.parts[: shared + 1] for path in paths}) == 1:
@@ -89,7 +105,6 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
     if twice:
         path = next(path for path, name in zip(paths, names, strict=True) if name in twice)
         raise DatasetError(path, None, "another image gets the same name", "rename one of them")
-    return names
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
@@ -164,13 +179,18 @@ class Record:
     def of(cls, value: object, file: Path, where: str) -> Record:
         """Record of a value that must be an object."""
         if not isinstance(value, dict):
-            what = f"is {_shorten(value)}, not a JSON object"
+            what = f"is {shown(value)}, not a JSON object"
             raise DatasetError(file, None, f"{where}: {what}" if where else what, "export it anew")
         return cls(file, where, value)
 
     def error(self, what: str, fix: str) -> DatasetError:
         """Error of this record, to be raised."""
         return DatasetError(self.file, None, f"{self.where}: {what}" if self.where else what, fix)
+
+    def check(self, problem: Problem | None) -> None:
+        """Raise if there is a problem with this record."""
+        if problem:
+            raise self.error(*problem)
 
     def has(self, key: str) -> bool:
         """Whether there is a value, other than null."""
@@ -180,6 +200,20 @@ class Record:
         """Return text."""
         value = self.fields.get(key)
         return value if isinstance(value, str) else self._refuse(key, "text")
+
+    def class_name(self, key: str) -> str:
+        """Return the name of a class."""
+        return self.checked_class(self.text(key))
+
+    def class_names(self, key: str) -> list[str]:
+        """Return a list of names of classes."""
+        return [self.checked_class(name) for name in self.texts(key)]
+
+    def checked_class(self, text: str) -> str:
+        """Return the name of a class without spaces around it; raises an error if no class can have it."""
+        name = text.strip()
+        self.check(class_name_problem(name))
+        return name
 
     def integer(self, key: str) -> int:
         """Return a whole number; 3.0 counts as one."""
@@ -232,15 +266,10 @@ class Record:
         return (Record.of(value, self.file, f"{prefix}{key}[{k}]") for k, value in enumerate(values))
 
     def _refuse(self, key: str, wanted: str) -> NoReturn:
-        state = f"is {_shorten(self.fields[key])}" if key in self.fields else "is missing"
+        state = f"is {shown(self.fields[key])}" if key in self.fields else "is missing"
         raise self.error(f'"{key}" {state}', f"expected {wanted}")
 
 
 def _is_number(value: object) -> TypeGuard[float]:
     # The bound refuses infinities, which JSON writes as 1e999, and numbers that floats do not hold.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e15
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

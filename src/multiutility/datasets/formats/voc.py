@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, Problem, shown
 from multiutility.datasets.formats.colors import N_CODES, color_codes, distinct, read_color_mask
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_xml
 from multiutility.datasets.images import MASK_FORMATS, image_size, opened, read_image, read_mask
+from multiutility.datasets.limits import class_name_problem, objects_problem
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import Problem, box_problem, seed_problem
+from multiutility.datasets.placement import box_problem, seed_problem
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
 
@@ -148,6 +149,9 @@ def read_items(file: Path, image: Path) -> list[Item]:
         name = (element.findtext("name") or "").strip()
         if not name:
             raise DatasetError(file, None, f"object {number} has no name", "name its class, or remove it")
+        problem = class_name_problem(name)
+        if problem:
+            raise DatasetError(file, None, f"object {number}: {problem[0]}", problem[1])
         items.append(Item(file, number, name, element))
     return items
 
@@ -177,22 +181,27 @@ def read_sets(
 
 def tagged_class(path: Path, sets: Collection[str]) -> str:
     """Class whose tags a list tells, CLASS_SET.txt with 1, 0 or -1 in each line; empty for plain lists."""
-    ends = [line.split()[-1] for _, line in read_lines(path)]
+    lines = [line.split() for _, line in read_lines(path)]
     stems = (path.stem.removesuffix(f"_{one}") for one in sets if path.stem.endswith(f"_{one}"))
     # The shortest class: names of sets may have underscores, too.
-    return min(stems, key=len, default="") if set(ends) <= {"1", "0", "-1"} else ""
+    is_tagged = {words[-1] for words in lines} <= {"1", "0", "-1"}
+    # Images of a plain list may be named by numbers.
+    is_plain = bool(lines) and all(len(words) == 1 for words in lines)
+    return min(stems, key=len, default="") if is_tagged and not is_plain else ""
 
 
 def read_set(path: Path, images: Mapping[str, Path], *, tagged: bool = False) -> list[str]:
     """Images of a list; of one that tells whether they have a tag, those that have it."""
     names = []
     for row, line in read_lines(path):
-        name, value = line, "1"
-        if tagged:
-            name, value = line.rsplit(maxsplit=1)
+        name, *value = line.rsplit(maxsplit=1) if tagged else [line, "1"]
+        if not value:
+            fix = "write the name of an image, and 1, 0 or -1"
+            raise DatasetError(path, row, f"bad line {shown(line)}", fix)
         if name not in images:
-            raise DatasetError(path, row, f"there is no image named {name!r}", "add it, or remove the line")
-        names += [name] if value == "1" else []
+            what = f"there is no image named {shown(name)}"
+            raise DatasetError(path, row, what, "add it, or remove the line")
+        names += [name] if value == ["1"] else []
     return names
 
 
@@ -228,8 +237,9 @@ def read_label_map(path: Path, used: set[str]) -> Classes:
             red, green, blue = (int(part) for part in parts)
             kind: Kind = "stuff" if name.strip() == BACKGROUND else "thing"
             one = LabelClass(name.strip(), (red, green, blue), kind)
-        except ValueError:
-            raise DatasetError(path, row, f"bad line {line!r}", "write name:red,green,blue::") from None
+        except ValueError as error:
+            what = f"bad line {shown(line)} ({error})"
+            raise DatasetError(path, row, what, "write name:red,green,blue::") from None
         classes += [one] if one.color != VOID_COLOR else []
     missing = sorted(used - {one.name for one in classes})
     if missing:
@@ -277,6 +287,9 @@ def read_objects(path: Path, size: tuple[int, int]) -> NDArray[np.int32] | None:
         found = distinct(codes)
         numbers = np.zeros(N_CODES, dtype=np.int32)
         numbers[found] = np.arange(len(found)) + (found[0] != 0)
+        problem = objects_problem(int(numbers.max()))
+        if problem:
+            raise DatasetError(path, None, *problem)
         ids = numbers[codes]
     need_size(path, ids, size)
     return ids if ids.any() else None
