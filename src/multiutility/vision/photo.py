@@ -133,11 +133,14 @@ def working_size(size: Sequence[int], max_side: int) -> Shape:
 
     >>> working_size((3000, 4000), 400), working_size((213, 320), 400)
     ((300, 400), (213, 320))
+    >>> working_size((213, 320), 10**400)
+    (213, 320)
     """
     height, width = size
-    factor = max_side / max(height, width)
-    if factor >= 1:
+    # Compared as whole numbers: a model file may have any.
+    if max_side >= max(height, width):
         return height, width
+    factor = max_side / max(height, width)
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 
