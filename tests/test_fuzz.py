@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -182,6 +183,52 @@ def test_every_array_is_guarded(tmp_path: Path) -> None:
             path.write_bytes(damaged)
             with pytest.raises(ArrayFileError, match=f"{name} has changed"):
                 read_arrays(path)
+
+
+def test_every_bit_of_the_header_is_guarded(tmp_path: Path) -> None:
+    """A header with another bit is refused, or means the same: names, dtypes, shapes and values."""
+    path = tmp_path / "a.safetensors"
+    expected: Arrays = {"b": np.arange(4, dtype=np.float32), "ab": np.arange(2, 6, dtype=np.int32)}
+    write_arrays(path, expected)
+    whole = path.read_bytes()
+    for bit in range(8 * (8 + int.from_bytes(whole[:8], "little"))):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with suppress(ArrayFileError):
+            found = read_arrays(path)
+            assert found.keys() == expected.keys()
+            for name, array in expected.items():
+                assert found[name].dtype == array.dtype
+                np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize(("old", "new"), [(b'"F32"', b'"I32"'), (b'"shape":[3,4]', b'"shape":[4,3]')])
+def test_what_the_values_are_is_guarded(tmp_path: Path, old: bytes, new: bytes) -> None:
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, {"x": np.arange(12, dtype=np.float32).reshape(3, 4)})
+    assert path.read_bytes().count(old) == 1
+    path.write_bytes(path.read_bytes().replace(old, new))
+    with pytest.raises(ArrayFileError, match="x has changed since it was written"):
+        read_arrays(path)
+
+
+def test_files_of_before_are_told_apart(tmp_path: Path) -> None:
+    values = np.arange(3.0)
+    path = tmp_path / "a.safetensors"
+    save_file({"x": values}, path, {"checksums": json.dumps({"x": zlib.crc32(values.data)})})
+    with pytest.raises(ArrayFileError, match="written by another version of multiutility"):
+        read_arrays(path)
+    with pytest.raises(CheckpointError, match=r"another version of multiutility.*remove it to begin anew"):
+        read_checkpoint(path, "key")
+
+
+def test_a_model_with_another_format_number_is_damaged(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    assert model.read_bytes().count(b'\\"format\\": 2') == 1
+    path.write_bytes(model.read_bytes().replace(b'\\"format\\": 2', b'\\"format\\": 1'))
+    with pytest.raises(ModelFileError, match="damaged"):
+        read_model(path)
 
 
 @BOUNDED

@@ -23,6 +23,8 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1"}
 DTYPES["BOOL"] = "|b1"
+# Files of before have checksums of values only, not of what the values are.
+FORMAT = 2
 # Far more than any file of ours has; JSON takes many times its size in memory.
 MAX_HEADER = 8 * 2**20
 
@@ -34,8 +36,11 @@ class ArrayFileError(ValueError):
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], *, durable: bool = False) -> None:
     """Write arrays with their checksums; see ``replacing`` for how."""
     # One entry, as safetensors writes several in any order.
-    sums = json.dumps({name: checksum(array) for name, array in arrays.items()})
-    content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {"checksums": sums})
+    sums = {name: checksum(name, array) for name, array in arrays.items()}
+    facts = json.dumps({"format": FORMAT, "sums": sums})
+    content = save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()}, {"checksums": facts}
+    )
     with replacing(path, durable=durable) as file:
         file.write(content)
 
@@ -98,14 +103,17 @@ def parsed(content: NDArray[np.uint8]) -> Arrays:
     """Return the arrays in the content of a file; errors may be of many kinds."""
     start = header_end(content[:8].tobytes(), len(content))
     header = json.loads(content[8:start].tobytes())
-    sums, arrays = json.loads(header.pop("__metadata__")["checksums"]), {}
+    facts, arrays = json.loads(header.pop("__metadata__")["checksums"]), {}
+    if facts.get("format") != FORMAT:
+        raise ArrayFileError("it was written by another version of multiutility")
+    sums = facts["sums"]
     if set(sums) != set(header):
         raise ArrayFileError("it has other arrays than it was written with")
     for name, entry in header.items():
         first, last = (start + whole(offset) for offset in entry["data_offsets"])
         shape = [whole(length) for length in entry["shape"]]
         array = content[first:last].view(DTYPES[entry["dtype"]]).reshape(shape)
-        if last > len(content) or checksum(array) != sums[name]:
+        if last > len(content) or checksum(name, array) != sums[name]:
             raise ArrayFileError(f"{name} has changed since it was written")
         arrays[name] = array
     return arrays
@@ -146,9 +154,10 @@ def max_open_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def checksum(array: NDArray[Any]) -> int:
-    """CRC-32 of the values."""
-    return zlib.crc32(np.ascontiguousarray(array).data)
+def checksum(name: str, array: NDArray[Any]) -> int:
+    """CRC-32 of an array: its name, dtype and shape, and its values."""
+    kind = f"{name} {array.dtype.str} {array.shape}"
+    return zlib.crc32(np.ascontiguousarray(array).data, zlib.crc32(kind.encode()))
 
 
 def encode_text(text: str) -> NDArray[np.uint8]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -106,7 +108,7 @@ def test_files_are_safetensors_mapped_into_memory(tmp_path: Path) -> None:
     arrays = load_file(path)
     np.testing.assert_array_equal(arrays["regions"], prepared.regions)
     np.testing.assert_array_equal(arrays["node_features"], prepared.problem.node_features)
-    for array in (prepared.regions, prepared.problem.node_features, prepared.problem.edge_features):
+    for array in (prepared.regions, prepared.problem.node_features):
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
@@ -135,6 +137,58 @@ def test_whatever_features_depend_on_names_their_file(tmp_path: Path) -> None:
         assert_same(store.prepare(preset, [photo]), expected)
     store.prepare(fitted(), [Noise(2)])
     assert len(files(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("piecewise", [False, True])
+@pytest.mark.parametrize("size", [0, 100, 2000])
+def test_files_that_are_shortened_while_they_are_mapped_are_made_anew(
+    tmp_path: Path, half: bool, piecewise: bool, size: int
+) -> None:
+    store = FeatureStore(tmp_path, half=half, piecewise=piecewise)
+    photos, preset = noises(2), fitted()
+    expected = FeatureStore(half=half).prepare(preset, photos)
+    prepared = store.prepare(preset, photos)
+    assert_same(prepared, expected)
+    content = [path.read_bytes() for path in files(tmp_path)]
+    for path in files(tmp_path):
+        os.truncate(path, size)
+    with pytest.warns(StoreWarning, match="damaged"):
+        assert_same(prepared, expected)
+    assert [path.read_bytes() for path in files(tmp_path)] == content
+
+
+@pytest.mark.parametrize("piecewise", [False, True])
+def test_files_that_are_changed_in_place_are_made_anew(tmp_path: Path, piecewise: bool) -> None:
+    photos, preset = noises(1), fitted()
+    expected = FeatureStore().prepare(preset, photos)
+    prepared = FeatureStore(tmp_path, piecewise=piecewise).prepare(preset, photos)
+    assert_same(prepared, expected)
+    (path,) = files(tmp_path)
+    touched = path.stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(touched, touched))
+    assert_same(prepared, expected)  # only touched: no word of it
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(len(content) - 8)
+        file.write(bytes(8 * [255]))
+    with pytest.warns(StoreWarning, match="damaged"):
+        _ = prepared[0].regions  # of the features, a copy may be in memory
+    assert_same(prepared, expected)
+    assert path.read_bytes() == content
+
+
+def test_what_is_mapped_survives_its_file(tmp_path: Path) -> None:
+    photos, preset = noises(1), fitted()
+    expected = FeatureStore().prepare(preset, photos)
+    prepared = FeatureStore(tmp_path).prepare(preset, photos)
+    n_looks = len(photos[0].looks)
+    for path in files(tmp_path):
+        path.unlink()
+    assert_same(prepared, expected)
+    assert len(photos[0].looks) == n_looks
+    sent = pickle.loads(pickle.dumps(prepared[0].problem))
+    np.testing.assert_array_equal(sent.node_features, expected[0].problem.node_features)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -286,6 +286,7 @@ class LabelingRisk:
         check_range(memory["counts"], "counts", self._capacity + 1, "counts")
         check_range(memory["oldest"], "oldest", self._capacity, "places")
         sizes = [one.problem.n_nodes for one, n in zip(self.instances, counts, strict=True) for _ in range(n)]
+        check_shape(memory["labels"], "labels", (sum(sizes),))
         pieces = np.split(memory["labels"].astype(np.int32), np.cumsum(sizes)[:-1]) if sizes else []
         rows = zip(pieces, memory["losses"].tolist(), memory["pairwise"], strict=True)
         planes = [Plane(read_only(y), cells(y, self.n_labels), loss, np.array(p)) for y, loss, p in rows]

@@ -80,7 +80,9 @@ def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
     """Return the model in a file and the parameters that it was made by; no code in the file is run."""
     header, tensors = read_parts(path)
     check_format(path, header.get("format"))
-    if header["format"] > 1 and header.pop(CHECKSUM, None) != checksum(header, tensors):
+    # A file of format 1 that has a checksum is one of format 2, with a number that has changed.
+    checked = header["format"] > 1 or CHECKSUM in header
+    if checked and header.pop(CHECKSUM, None) != checksum(header, tensors):
         raise ModelFileError(
             path, "damaged: it has changed since it was written", f"copy it again, or {RETRAIN}"
         )

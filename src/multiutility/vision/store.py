@@ -6,13 +6,14 @@ import hashlib
 import json
 import shutil
 import tempfile
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,12 @@ from multiutility.array_file import ArrayFileError, Arrays, read_array, read_arr
 from multiutility.arrays import IndexArray, check_range, check_shape, read_only
 from multiutility.datasets.errors import DatasetError
 from multiutility.memory import ArrayCache, CachedArray, MemoryLimit, NoLimit, Room, n_bytes
-from multiutility.problem import LabelingProblem
+from multiutility.problem import FeatureArray, LabelingProblem, held
 from multiutility.vision.features.preset import FittedPreset, Prepared, Progress
 from multiutility.vision.half import Halves, doubled, halved
 from multiutility.vision.photo import Photo
 
-VERSION = 1  # of the files
+VERSION = 2  # of the files
 # What goes wrong if a file has vanished, or was damaged since it was last read.
 UNREADABLE = (FileNotFoundError, NotADirectoryError, ArrayFileError)
 
@@ -89,7 +90,7 @@ class FeatureStore:
         key = preset_key(fitted)
         shelf = Shelf(base / (f"{key}-half" if self.half else key), fitted, self.half, spill)
         if not self.piecewise:
-            return lambda photo: ImageFile(shelf, photo).kept_or_made()
+            return lambda photo: read_mapped(ImageFile(shelf, photo))
         cache = ArrayCache(self.room)
         return lambda photo: read_piecewise(ImageFile(shelf, photo), cache)
 
@@ -160,10 +161,12 @@ class PieceReader:
         self._path = path
         self._half = half
         self._made = made
+        self._stamp = stamp_of(path)
 
     def fill(self, out: NDArray[np.float32]) -> None:
         """Read the node features into an array of their shape."""
         try:
+            self._look()
             read_features(self._path, out, self._half)
         except UNREADABLE as error:
             out[...] = self._anew(error).problem.node_features
@@ -171,27 +174,84 @@ class PieceReader:
     def regions(self) -> IndexArray:
         """Read the regions, int32 [H, W]."""
         try:
+            self._look()
             found: IndexArray = read_only(read_array(self._path, "regions"))
         except UNREADABLE as error:
-            return self._anew(error).regions
+            return read_only(np.array(self._anew(error).regions))
         return found
+
+    def _look(self) -> None:
+        # Parts are read without their checksums, which were compared when the file was as it was then.
+        if self._made is not None and stamp_of(self._path) not in (self._stamp, None):
+            raise ArrayFileError("it has changed")
 
     def _anew(self, error: Exception) -> Prepared:
         if self._made is None:
             fix = "is the store on a disk that all machines share?"
             raise OSError(f"{self._path}: features cannot be read ({error}); {fix}") from error
-        return self._made()
+        image = self._made()
+        self._stamp = stamp_of(self._path)
+        return image
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PieceReader, (self._path, self._half)
 
 
+class MappedReader:
+    """Node features and regions that are mapped from the file of an image.
+
+    The file is looked at before each use: pages of one that somebody has shortened meanwhile would end the
+    process when they are touched. If it has changed, ``made`` gives the image anew; what is mapped of a file
+    that is gone stays good. Pickled, it takes the features along.
+    """
+
+    def __init__(self, path: Path, made: Callable[[], Prepared]) -> None:
+        self._path = path
+        self._made = made
+        self._lock = threading.Lock()
+        # Looked at first: what happens in between is seen at the next use.
+        self._stamp = stamp_of(path)
+        self._image = made()
+        self.shape = self._image.problem.node_features.shape
+        self.dtype: np.dtype[Any] = self._image.problem.feature_dtype
+
+    def read(self) -> FeatureArray:
+        """Return the node features."""
+        return self._current().problem.node_features
+
+    def regions(self) -> IndexArray:
+        """Return the regions, int32 [H, W]."""
+        return self._current().regions
+
+    def small(self) -> Iterator[NDArray[Any]]:
+        """Yield copies of edges, their features, and sizes of nodes: they need no file."""
+        problem = self._current().problem
+        yield from (np.array(one) for one in (problem.edges, problem.edge_features, problem.node_sizes))
+
+    def _current(self) -> Prepared:
+        now = stamp_of(self._path)
+        if now not in (self._stamp, None):
+            with self._lock:
+                self._stamp, self._image = now, self._made()
+        return self._image
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return held, (self.read(),)
+
+
+class RegionReader(Protocol):
+    """Reads the regions of an image."""
+
+    def regions(self) -> IndexArray:
+        """Regions int32 [H, W]."""
+
+
 class StoredImage(Prepared):
     """An image whose regions, and the node features of whose problem, are read from a file each time."""
 
-    reader: PieceReader
+    reader: RegionReader
 
-    def __init__(self, problem: LabelingProblem, reader: PieceReader) -> None:
+    def __init__(self, problem: LabelingProblem, reader: RegionReader) -> None:
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "reader", reader)
 
@@ -206,10 +266,28 @@ class StoredImage(Prepared):
         return self.reader.regions
 
 
+def read_mapped(file: ImageFile) -> StoredImage:
+    """Return an image whose features and regions are mapped from its file."""
+    reader = MappedReader(file.path, file.kept_or_made)
+    return StoredImage(LabelingProblem.from_source(reader, *reader.small()), reader)
+
+
+def stamp_of(path: Path) -> tuple[int, ...] | None:
+    """Return what tells that a file has changed; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def read_piecewise(file: ImageFile, cache: ArrayCache) -> StoredImage:
     """Return an image of which only what is small is in memory."""
-    problem = file.kept_or_made().problem
+    if not file.path.exists():
+        file.kept_or_made()
+    # It looks at the file before checksums are compared: what happens in between is seen at the next use.
     reader = PieceReader(file.path, file.half, file.kept_or_made)
+    problem = file.kept_or_made().problem
     source = CachedArray(cache, (problem.n_nodes, problem.n_features), np.float32, reader.fill)
     # Copies: views would keep the file mapped.
     small = (np.array(one) for one in (problem.edges, problem.edge_features, problem.node_sizes))
