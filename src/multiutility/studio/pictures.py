@@ -17,6 +17,8 @@ from multiutility.studio.annotations import stamp
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.superpixels import RegionMerging
 
+VERSION = 2  # of the files
+CHECKSUM = 8
 THUMBNAIL, SCREEN = 256, 1600
 # Longer side at which photographs are cut into regions: finer ones could not be seen, nor hit.
 REGION_SIDE = 800
@@ -47,17 +49,24 @@ class Pictures:
         return content, (height, width)
 
     def _kept(self, path: Path, kind: str, make: Callable[[], bytes]) -> bytes:
-        key = hashlib.sha256(repr((str(path.resolve()), stamp(path), kind)).encode()).hexdigest()[:32]
+        depends_on = (VERSION, str(path.resolve()), stamp(path), kind)
+        key = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:32]
         file = self._cache / kind / key
-        try:
-            return file.read_bytes()
-        except FileNotFoundError:
-            with self._turns:
-                content = make()
+        if file.exists():
+            content = file.read_bytes()
+            if content[:CHECKSUM] == checksum(content[CHECKSUM:]):
+                return content[CHECKSUM:]
+        with self._turns:
+            content = make()
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as target:
-            target.write(content)
+            target.write(checksum(content) + content)
         return content
+
+
+def checksum(content: bytes) -> bytes:
+    """Return what a file begins with, so that a damaged one is not shown, but made anew."""
+    return hashlib.sha256(content).digest()[:CHECKSUM]
 
 
 def regions_of(path: Path, level: int) -> NDArray[np.uint16]:

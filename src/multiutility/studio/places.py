@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from multiutility.datasets.tables import write_text
 from multiutility.vision.cache import cache_folder
+
+T = TypeVar("T")
+
+# What goes wrong if a file has been damaged: it is no text, no JSON, or something else than was written.
+DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+class StudioWarning(UserWarning):
+    """A file that the studio keeps is damaged, and has been set aside."""
 
 
 class Places:
@@ -36,6 +48,10 @@ class Places:
         """Where thumbnails and the like are kept."""
         return cache_folder() / "studio"
 
+    def read_facts(self) -> dict[str, Any]:
+        """Return what the model was made of; nothing if that is not known."""
+        return read_json(self.facts, {}, checked_facts)
+
     def write_facts(self, facts: dict[str, Any]) -> None:
         """Write what the model was made of."""
         write_json(self.facts, facts)
@@ -47,9 +63,43 @@ def write_json(path: Path, data: Any) -> None:
     write_text(path, json.dumps(data, allow_nan=False, indent=1))
 
 
-def read_json(path: Path, default: Any) -> Any:
-    """Return what is in a JSON file; the default if there is none."""
+def read_json(path: Path, default: T, check: Callable[[Any], T]) -> T:
+    """Return what is in a JSON file, as ``check`` gives it; the default if there is none.
+
+    A file that ``check`` raises an error for is damaged, and set aside.
+    """
     try:
-        return json.loads(path.read_text("utf-8"))
+        return check(json.loads(path.read_text("utf-8")))
     except FileNotFoundError:
         return default
+    except DAMAGES as error:
+        set_aside(path, error)
+        return default
+
+
+def set_aside(path: Path, error: Exception) -> None:
+    """Give a damaged file another name, and say so: somebody may want to look at it."""
+    names = (path.with_name(f"{path.name}.damaged{n or ''}") for n in count())
+    place = next(name for name in names if not name.exists())
+    path.rename(place)
+    reason = str(error) or type(error).__name__
+    warnings.warn(
+        f"{path}: damaged ({reason}); it is now {place.name}, and the studio goes on without it",
+        StudioWarning,
+        stacklevel=2,
+    )
+
+
+def record(data: Any) -> dict[str, Any]:
+    """Return an object of JSON; raise if it is none."""
+    if not isinstance(data, dict):
+        raise TypeError("expected an object")
+    return data
+
+
+def checked_facts(data: Any) -> dict[str, Any]:
+    """Return what a model was made of; raise if it cannot be."""
+    learned = record(data).get("learned", [])
+    if not isinstance(learned, list) or not all(isinstance(name, str) for name in learned):
+        raise TypeError("expected a list of names as 'learned'")
+    return record(data)

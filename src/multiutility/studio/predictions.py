@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import Sample
 from multiutility.datasets.images import read_mask, write_image, write_mask
 from multiutility.datasets.tables import write_text
 from multiutility.studio.annotations import Stamp, stamp
-from multiutility.studio.places import Places
+from multiutility.studio.places import Places, StudioWarning, read_json
 from multiutility.vision.model_file import ModelFileError, read_model
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.predictor import Predictor
@@ -53,6 +55,10 @@ class Files:
             folder / "scores" / f"{name}.png",
             folder / "beliefs" / f"{name}.json",
         )
+
+    def read(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return mask and scores [H, W]."""
+        return read_mask(self.mask), read_mask(self.scores)
 
 
 class Predictions:
@@ -90,12 +96,23 @@ class Predictions:
 
     def read(self, model: Model, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return mask and scores [H, W] of an image; they are made if they are not there yet."""
-        files = Files.of(self._folder(model), sample.name)
         with self._at_work:
-            if not self.is_there(model, sample):
+            found = self._kept(model, sample)
+            if found is None:
                 for _ in self._write(model, [sample], 1, FeatureStore(self._places.store)):
                     pass
-        return read_mask(files.mask), read_mask(files.scores)
+                found = Files.of(self._folder(model), sample.name).read()
+        return found
+
+    def _kept(self, model: Model, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+        """Return mask and scores if they have been made, and are not damaged."""
+        if not self.is_there(model, sample):
+            return None
+        try:
+            return Files.of(self._folder(model), sample.name).read()
+        except DatasetError as error:
+            warnings.warn(f"{error}; predicted anew", StudioWarning, stacklevel=2)
+            return None
 
     def is_there(self, model: Model, sample: Sample) -> bool:
         """Whether an image has been predicted, as it is now."""
@@ -110,8 +127,9 @@ class Predictions:
                 known = {}
             for name in names:
                 path = Files.of(self._folder(model), name).belief
-                if name not in known and path.exists():
-                    known[name] = Belief.from_json(json.loads(path.read_text("utf-8")))
+                belief = known.get(name) or read_json(path, None, Belief.from_json)
+                if belief is not None:
+                    known[name] = belief
             self._beliefs = model.key, known
             return dict(known)
 

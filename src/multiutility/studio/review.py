@@ -16,7 +16,7 @@ from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.marks import Marks
-from multiutility.studio.places import Places, read_json
+from multiutility.studio.places import Places
 from multiutility.studio.predictions import Model, Predictions
 from multiutility.vision.evaluation import Evaluation, joint_names
 from multiutility.vision.report import known_values
@@ -44,7 +44,7 @@ class Review:
         model = self._predictions.model()
         if model is None:
             return None
-        facts = read_json(self._places.facts, {})
+        facts = self._places.read_facts()
         told = {key: facts.get(key) for key in ("n_images", "seconds", "features")}
         return {"key": model.key, "classes": list(model.predictor.classes.names), **told}
 
@@ -64,7 +64,7 @@ class Review:
         ``waiting`` images with masks are not in yet: they are not predicted, or there was no time.
         """
         model, dataset, end = self._current(), self._annotations.dataset(), time.monotonic() + PATIENCE
-        learned = set(read_json(self._places.facts, {}).get("learned", ()))
+        learned = set(self._places.read_facts().get("learned", ()))
         parts: dict[str, dict[str, FloatArray]] = {"new": {}, "learned": {}}
         waiting = 0
         for sample in dataset:

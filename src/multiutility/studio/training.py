@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
+from multiutility.datasets.tables import write_text
 from multiutility.studio.options import Options
-from multiutility.studio.places import Places, read_json, write_json
+from multiutility.studio.places import DAMAGES, Places, read_json, record, set_aside, write_json
 
 Event: TypeAlias = dict[str, Any]
 Status: TypeAlias = Literal["none", "running", "done", "failed", "cancelled", "interrupted"]
@@ -37,7 +38,7 @@ class Training:
     def __init__(self, places: Places, worker: str = "multiutility.studio.worker") -> None:
         self._places = places
         self._worker = worker
-        self._job: dict[str, Any] = read_json(places.job, {"status": "none"})
+        self._job: dict[str, Any] = read_json(places.job, {"status": "none"}, checked_job)
         self._events = read_events(places)
         if self._job["status"] == "running":
             self._job["status"] = "interrupted"
@@ -165,9 +166,38 @@ async def last_lines(stream: asyncio.StreamReader) -> list[str]:
     return lines
 
 
+def checked_job(data: Any) -> dict[str, Any]:
+    """Return how a training stands; raise if it cannot be."""
+    job = record(data)
+    if job.get("status") not in get_args(Status):
+        raise ValueError(f"its status is {job.get('status')!r}")
+    if not isinstance(job.get("id", ""), str):
+        raise TypeError("its id is no text")
+    if "options" in job:
+        Options.from_json(job["options"])
+    return job
+
+
+def checked_event(line: str) -> Event:
+    """Return the event of a line; raise if there is none."""
+    event = record(json.loads(line))
+    if not isinstance(event.get("type"), str) or (event["type"] == "error" and "text" not in event):
+        raise ValueError(f"{line!r} is no event")
+    return event
+
+
 def read_events(places: Places) -> list[Event]:
-    """Return the events of the last training; the last line may have been cut off when the power went."""
-    if not places.events.exists():
+    """Return the events of the last training; none if the file is damaged, which is then set aside."""
+    try:
+        text = places.events.read_text("utf-8")
+        *whole, rest = text.split("\n")
+        events = [checked_event(line) for line in whole]
+    except FileNotFoundError:
         return []
-    whole = places.events.read_text("utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in whole]
+    except DAMAGES as error:
+        set_aside(places.events, error)
+        return []
+    if rest:
+        # Cut off when the power went: the next event must not become a part of this line.
+        write_text(places.events, text.removesuffix(rest))
+    return events
