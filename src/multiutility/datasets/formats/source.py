@@ -71,7 +71,8 @@ def read_splits(files: Iterable[Path], images: Mapping[str, Path]) -> dict[str, 
             last = PureWindowsPath(line).name
             name = last if last in images else PurePosixPath(last).stem
             if name not in images:
-                raise DatasetError(file, row, f"there is no image {line!r}", "add it, or remove the line")
+                what = f"there is no image {shown(line)}"
+                raise DatasetError(file, row, what, "add it, or remove the line")
             names.append(name)
         splits[file.stem] = list(dict.fromkeys(names))
     return splits

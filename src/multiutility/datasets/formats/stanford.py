@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.errors import DatasetError, shown
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size
 from multiutility.datasets.images import image_size
@@ -54,8 +54,8 @@ def check_horizons(path: Path, images: dict[str, Path]) -> None:
     """Raise if the list tells of other sizes; horizons are not used."""
     for row, line in read_lines(path):
         fields = line.split()
-        if len(fields) != 4 or not all(field.isdecimal() for field in fields[1:3]):
-            raise DatasetError(path, row, f"bad line {line!r}", "write name, width, height, horizon")
+        if len(fields) != 4 or not all(field.isdecimal() and len(field) < 10 for field in fields[1:3]):
+            raise DatasetError(path, row, f"bad line {shown(line)}", "write name, width, height, horizon")
         name, width, height = fields[0], int(fields[1]), int(fields[2])
         if name in images and image_size(images[name]) != (height, width):
             what = f"tells that {name} has width {width} and height {height}; it has not"
