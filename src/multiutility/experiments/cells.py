@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,19 +12,19 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from multiutility.datasets.files import replacing
+from multiutility.array_file import Arrays, decode_text, encode_text, read_arrays, write_arrays
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import OURS, method_parameters
+from multiutility.experiments.sources import code_digest
 from multiutility.experiments.study import Outcome, Study
 from multiutility.experiments.supervision import Choice
 from multiutility.experiments.workers import Task, outcomes
 
 Full: TypeAlias = int | Literal["all"]
 
-VERSION = 1  # of the files
+VERSION = 2  # of the files
+KEY_DIGITS, CODE_DIGITS = 32, 16
 
 
 @dataclass(frozen=True)
@@ -87,26 +88,38 @@ class Result:
 CellProgress: TypeAlias = Callable[[Result, int, int, bool], None]
 
 
+class OtherCodeWarning(UserWarning):
+    """Cells that were learned by other code are not used."""
+
+
 class CellFiles:
-    """Outcomes in a folder, one file each, named by all that they depend on."""
+    """Outcomes in a folder, one file each, named by all that they depend on.
+
+    The second part of a name is the hash of the code that learned, see ``code_digest``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._code = code_digest()
 
     def find(self, key: str) -> Outcome | None:
         """Return the outcome that was kept under a key."""
         path = self.path(key)
         return read_outcome(path) if path.exists() else None
 
+    def find_others(self, key: str) -> list[Path]:
+        """Return the files of the same cell by other code."""
+        found = self.folder.glob(f"{key[:KEY_DIGITS]}-*.safetensors")
+        return [path for path in found if path != self.path(key)]
+
     def add(self, key: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
         """Keep an outcome; the file appears whole."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path(key)) as file:
-            file.write(encoded(outcome, about))
+        write_arrays(self.path(key), encoded(outcome, about))
 
     def path(self, key: str) -> Path:
         """Where an outcome is kept."""
-        return self.folder / f"{key[:32]}.safetensors"
+        return self.folder / f"{key[:KEY_DIGITS]}-{self._code[:CODE_DIGITS]}.safetensors"
 
 
 def run_cells(
@@ -124,6 +137,11 @@ def run_cells(
     # Cells of different names may be the same: with all masks, say, annotations make no difference.
     open_ = {key: number for number, key in enumerate(keys) if key not in found}
     numbers = list(open_.values())
+    outdated = sum(bool(files.find_others(key)) for key in open_)
+    if outdated:
+        what = f"{files.folder}: {outdated} cells were learned by other code, or with other libraries"
+        message = f"{what}; they are learned again, and the old files stay"
+        warnings.warn(message, OtherCodeWarning, stacklevel=2)
     # Closed at once if anything goes wrong here: processes would go on otherwise.
     with closing(outcomes(study, [tasks[number] for number in numbers])) as coming:
         for place, outcome in coming:
@@ -176,9 +194,13 @@ def task_key(study: Study, task: Task) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def encoded(outcome: Outcome, about: Mapping[str, Any]) -> bytes:
-    """Return an outcome as a safetensors file."""
-    arrays = {"test": outcome.test.entries, "train": outcome.train.entries, "weights": outcome.weights}
+def encoded(outcome: Outcome, about: Mapping[str, Any]) -> Arrays:
+    """Return an outcome as arrays for a file."""
+    arrays: Arrays = {
+        "test": outcome.test.entries,
+        "train": outcome.train.entries,
+        "weights": outcome.weights,
+    }
     facts = {
         **{name: {"n_images": one.n_images, "rare": sorted(one.rare)} for name, one in parts(outcome)},
         "n_labels": outcome.test.n_labels,
@@ -186,8 +208,7 @@ def encoded(outcome: Outcome, about: Mapping[str, Any]) -> bytes:
         "learning_seconds": outcome.learning_seconds,
         "about": dict(about),
     }
-    contiguous = {name: np.ascontiguousarray(one) for name, one in arrays.items()}
-    return save(contiguous, {"facts": json.dumps(facts)})
+    return {**arrays, "facts": encode_text(json.dumps(facts))}
 
 
 def parts(outcome: Outcome) -> Sequence[tuple[str, Confusions]]:
@@ -198,9 +219,8 @@ def parts(outcome: Outcome) -> Sequence[tuple[str, Confusions]]:
 def read_outcome(path: Path) -> Outcome:
     """Read a file of ``encoded``."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            facts = json.loads(file.metadata()["facts"])
-            arrays = {name: file.get_tensor(name) for name in ("test", "train", "weights")}
+        arrays = {name: np.array(array) for name, array in read_arrays(path).items()}
+        facts = json.loads(decode_text(arrays["facts"]))
         test, train = (
             Confusions(
                 arrays[name], facts[name]["n_images"], facts["n_labels"], frozenset(facts[name]["rare"])
@@ -208,5 +228,5 @@ def read_outcome(path: Path) -> Outcome:
             for name in ("test", "train")
         )
         return Outcome(test, train, arrays["weights"], facts["seconds"], facts["learning_seconds"])
-    except (SafetensorError, ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError) as error:
         raise ValueError(f"{path}: damaged ({error}); remove it, and the cell is learned again") from error

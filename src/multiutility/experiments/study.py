@@ -208,9 +208,11 @@ class Study:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def fingerprints(images: LabeledImages) -> list[tuple[str, int]]:
-    """Names and checksums of masks."""
-    return [(name, zlib.crc32(mask.tobytes())) for name, mask in zip(images.names, images.masks, strict=True)]
+def fingerprints(images: LabeledImages) -> list[tuple[str, str, int]]:
+    """Names, hashes of images, and checksums of masks."""
+    prints = [images.photo(n).fingerprint() for n in range(len(images))]
+    sums = [zlib.crc32(mask.tobytes()) for mask in images.masks]
+    return list(zip(images.names, prints, sums, strict=True))
 
 
 def fewer(n_images: int) -> int:

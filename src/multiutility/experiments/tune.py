@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.files import replacing
+from multiutility.experiments.sources import code_digest
 from multiutility.experiments.supervision import Weakening
 from multiutility.learning.examples import balance
 from multiutility.metrics import accuracy, confusion, mean_iou, mean_recall
@@ -165,7 +166,7 @@ class Tuner:
         content = [
             kept,
             [self.metric, bench.n_folds, training.max_side],
-            training.preset.parameters(),
+            [training.preset.parameters(), training.preset.sources(), code_digest()],
             training.classes.names,
             bench.strong,
             training.names,
@@ -305,5 +306,6 @@ def read_trials(path: Path, key: str) -> list[Trial]:
     except (ValueError, TypeError, KeyError):
         raise ValueError(f"{path}: not a record of tuning; remove it, or give another file") from None
     if not same:
-        raise ValueError(f"{path}: of other images, features or options; remove it, or give another file")
+        what = "of other images, features or options, or by another version of the code"
+        raise ValueError(f"{path}: {what}; remove it, or give another file")
     return trials
