@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,40 @@ print("loaded:", *sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_version() -> None:
+    told = run("--version")
+    assert told.exit_code == 0
+    assert told.stdout == f"multiutility {version('multiutility')}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others on Windows")
+def test_ctrl_c_while_libraries_are_loaded_is_told_in_one_line() -> None:
+    code = """
+import sys, time
+from multiutility.cli import main
+assert not {"typer", "numpy", "rich"} & set(sys.modules)
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        print("loading", flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Slow())
+main()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loading\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "Interrupted.\n")
 
 
 def test_validate_tells_problems_by_its_exit_code(folder: Path, tmp_path: Path) -> None:
@@ -414,7 +450,8 @@ def test_bad_input_is_told_in_one_line(
 
 
 def test_tune_prints_the_best_setting(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multiutility.experiments.tune.GRID", {"C": (0.1,), "alpha": (), "beta": ()})
+    grid = {"C": (0.1,), "class_weight": (), "alpha": (), "beta": ()}
+    monkeypatch.setattr("multiutility.experiments.tune.GRID", grid)
     out = tmp_path / "t.json"
     done = run("tune", trained / "weak", "--folds", 2, "--out", out, "--json")
     assert done.exit_code == 0, done.output
@@ -427,4 +464,5 @@ def test_tune_prints_the_best_setting(trained: Path, tmp_path: Path, monkeypatch
     assert "multiutility tune weak --features deep" in page
     assert all(f"{one['score']:.3f}" in page for one in told["settings"])
     text = run("tune", trained / "weak", "--folds", 2, "--out", out)
+    assert text.stdout.split()[:5] == ["C", "class_weight", "alpha", "beta", "accuracy"]
     assert f"--C {told['best']['C']:g}" in text.stderr

@@ -310,7 +310,9 @@ def test_any_optimizer_will_do() -> None:
 
 def test_too_few_passes_warn() -> None:
     problems, annotations, _ = some(14, 6, 0)
-    with pytest.warns(ConvergenceWarning, match="not below tol"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped after \d+ passes with a gap of \d+\.\d%, not below tol"
+    ):
         SSVM(C=100.0, tol=1e-6, optimizer=FrankWolfe(max_passes=2)).fit(problems, annotations)
 
 

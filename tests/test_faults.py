@@ -289,9 +289,25 @@ def test_an_export_that_was_killed_is_not_there_or_whole(
         assert all(hidden.startswith(".") for hidden in os.listdir(tmp_path) if hidden not in commands)
         if name != "after":
             assert worker.run(command, first, out, *options) == 0, worker.told()
+            assert names_in(tmp_path) <= commands.keys()  # what was left is gone
         assert worker.run(command, first, tmp_path / "again", *options) == 0
         assert contents(out) == contents(tmp_path / "again")
         shutil.rmtree(tmp_path / "again")
+
+
+def test_an_export_that_is_asked_to_end_leaves_nothing(worker: Worker, folder: Path, tmp_path: Path) -> None:
+    for command in (
+        ("convert", folder, tmp_path / "coco", "--to", "coco"),
+        ("weaken", folder, tmp_path / "weak"),
+    ):
+        (child,) = worker.start(job(*command, slow=["multiutility.datasets.writing:os.link"] * 6))
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob(".*/images/*")) and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(child, signal.SIGTERM)
+        assert worker.codes() == [143]
+        assert "Nothing is left half written" in worker.told()
+        assert os.listdir(tmp_path) == []
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(
@@ -317,10 +333,10 @@ def mounting(worker: Worker) -> Worker:
     return worker
 
 
-def full_disk(path: Path) -> list[list[str]]:
-    """Commands that make a disk at a place, and fill it."""
+def full_disk(path: Path, size: int = 4) -> list[list[str]]:
+    """Commands that make a disk of some KB at a place, and fill all or some of it."""
     path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(path)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", str(path)]
     return [mount, ["sh", "-c", 'echo full > "$0/filler"', str(path)]]
 
 
@@ -333,11 +349,16 @@ def test_full_disks_are_told_and_leave_nothing_half_written(
         "prepare": ("prepare", folder, "--store", tmp_path / "prepare" / "store"),
         "predict": ("predict", model, folder, "--scores", "--overlay", "--out", tmp_path / "predict" / "out"),
         "convert": ("convert", folder, tmp_path / "convert" / "out", "--to", "voc"),
+        "weaken": ("weaken", folder, tmp_path / "weaken" / "out"),
+        "roomy": ("weaken", folder, tmp_path / "roomy" / "out"),
+        "rooms": ("convert", folder, tmp_path / "rooms" / "out", "--to", "labelme"),
     }
     for name, command in commands.items():
         place = tmp_path / name
-        assert worker.run(*command, before=full_disk(place)) == 2, name
+        # Where there is some room, it is the images that have none.
+        assert worker.run(*command, before=full_disk(place, 40 if name.startswith("room") else 4)) == 2, name
         assert "no space left on device" in worker.told().lower()
+        assert f"Error: {place}" in worker.told()
         assert "Traceback" not in worker.told()
         left = [path for path in worker.seen(place).rglob("*") if path.suffix == ".tmp"]
         assert left == []

@@ -60,8 +60,8 @@ def filling(path: str | Path, last: str = "", replaced: Sequence[Path] = ()) -> 
     # On the same disk in any case; hidden, so that leftovers do no harm.
     place = path.parent if new else path
     temporary, old = (place / _temporary_name(path) for _ in range(2))
-    temporary.mkdir(parents=True)
     try:
+        temporary.mkdir(parents=True)
         yield temporary
         if outputs is not None:
             outputs.check_replaced(replaced, path, temporary)
@@ -79,9 +79,9 @@ def filling(path: str | Path, last: str = "", replaced: Sequence[Path] = ()) -> 
             os.replace(part, path / part.name)
     except OSError as error:
         # Nobody knows the temporary folder: it is the file at its place for which there is no room.
-        name = str(error.filename or "")
-        if temporary in Path(name).parents:
-            meant = path / Path(name).relative_to(temporary)
+        named = Path(error.filename or "")
+        if temporary == named or temporary in named.parents:
+            meant = path / named.relative_to(temporary)
             raise OSError(error.errno, error.strerror, str(meant)) from error
         raise
     finally:

@@ -36,14 +36,22 @@ def holding(path: Path) -> Iterator[None]:
     place = path.with_name(f".{path.name}.lock")
     file = opened(path, place)
     try:
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n".encode())
-        file.flush()
+        sign(file, path)
         yield
     finally:
         if sys.platform != "win32":  # where a file that is open stays
             place.unlink(missing_ok=True)
         file.close()
+
+
+def sign(file: IO[bytes], path: Path) -> None:
+    """Write down who holds the lock of a path."""
+    try:
+        file.truncate(0)
+        # Not by the buffer, which would try again when the file is closed.
+        os.write(file.fileno(), f"{os.getpid()}\n".encode())
+    except OSError as error:  # the disk is full, say
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def opened(path: Path, place: Path) -> IO[bytes]:

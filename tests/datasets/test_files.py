@@ -113,6 +113,36 @@ def test_errors_name_the_file_that_is_wanted(tmp_path: Path) -> None:
         write(tmp_path / "file", OSError(28, "No space left on device"))
 
 
+def test_leftovers_of_the_dead_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    killed = """
+import os, signal, sys
+from multiutility.files import filling
+with filling(sys.argv[1]) as folder:
+    (folder / "part").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    path = tmp_path / "out"
+    for existing in (False, True):
+        subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+        place = path if existing else tmp_path
+        (left,) = place.glob(".*.tmp")
+        # As others would be named: of a process that lives, of another machine, of the user.
+        machine, process = left.name.split("-")[1:3]
+        names = [
+            left.name.replace(f"-{process}-", f"-{os.getpid()}-"),
+            left.name.replace(machine, "0" * 8),
+            left.name.replace(process, "notes"),
+            f"{left.name}.tmp",
+        ]
+        for name in names:
+            (place / name).mkdir()
+            (place / name / "mine").touch()
+        with filling(path) as folder:
+            (folder / "whole").touch()
+        assert not left.exists()
+        assert all((place / name / "mine").exists() for name in names)
+
+
 def test_leftovers_are_those_of_the_same_file(tmp_path: Path) -> None:
     killed = """
 import os, signal, sys

@@ -1,52 +1,38 @@
 """The command line: parses arguments and prints; all work is done elsewhere."""
 
-from __future__ import annotations
+import os
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-from collections.abc import Callable
+if TYPE_CHECKING:
+    import typer
 
-import typer
+    app: typer.Typer
 
-from multiutility.cli import data, example, experiment, learning, studio, tuning, use
-
-EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
-
-A dataset is a folder with [b]images/[/b], [b]classes.csv[/b], and any of [b]tags.csv[/b], [b]boxes.csv[/b],
-[b]seeds.csv[/b], [b]masks/[/b] and [b]splits/[/b].
-
-[b]Examples[/b]
-
-multiutility demo --out demo
-
-multiutility validate DIR
-
-multiutility studio DIR
-
-multiutility train DIR --split train --out model.safetensors
-
-multiutility predict model.safetensors photo.jpg --out results --overlay
-
-multiutility evaluate model.safetensors DIR --split validation
-"""
-
-app = typer.Typer(
-    help=EXAMPLES,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-COMMANDS: tuple[Callable[..., None], ...] = (
-    *(example.demo, data.validate, data.summary, data.convert, data.weaken),
-    *(learning.prepare, tuning.tune, learning.train, use.predict, use.evaluate),
-    *(studio.studio, experiment.experiment),
-)
-
-for command in COMMANDS:
-    app.command()(command)
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command that the arguments name."""
+    # Nothing of weight has been imported yet: Ctrl-C during imports would be a traceback, or be taken for a
+    # library that cannot be imported. Where it is ignored, as in the background, it stays so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
+    from multiutility.cli.commands import app  # noqa: PLC0415
+
     app()
+
+
+def leave(_signal: int, _frame: FrameType | None) -> None:
+    """End at once, as long as no command has begun; see ``interruptible``."""
+    os.write(2, b"Interrupted.\n")
+    os._exit(INTERRUPTED)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from multiutility.cli import commands  # noqa: PLC0415
+
+        return commands.app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
+
+from multiutility.cli import leave
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -20,6 +26,7 @@ T = TypeVar("T")
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+TERMINATED = 143
 
 KEPT = "Interrupted. What is finished is kept: the same command goes on from there."
 RESUMABLE = "Interrupted. What is finished is kept: the same command with --resume goes on from there."
@@ -47,11 +54,12 @@ def protected(command: Callable[P, None], interrupted: str) -> Callable[P, None]
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            with told_warnings():
+            interruptible()
+            with told_warnings(), orderly_end():
                 command(*args, **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as end:
             tell(interrupted, "yellow")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(TERMINATED if isinstance(end, Terminated) else INTERRUPTED) from None
         except (ValueError, OSError) as error:
             tell(f"Error: {in_words(error)}", "red")
             raise typer.Exit(BAD_INPUT) from error
@@ -59,14 +67,49 @@ def protected(command: Callable[P, None], interrupted: str) -> Callable[P, None]
     return run
 
 
+def interruptible() -> None:
+    """Let Ctrl-C interrupt from now on: there is something to clean up, and to tell."""
+    if signal.getsignal(signal.SIGINT) is leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end, by ``kill`` or by the system."""
+
+
+@contextmanager
+def orderly_end() -> Iterator[None]:
+    """Let ``kill`` end the block as Ctrl-C does, so that nothing is left half written."""
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        # Another must not interrupt the cleaning up.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    # Only where nobody else has a say, and in the main thread, which alone hears signals.
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def in_words(error: ValueError | OSError) -> str:
     """Return what an error says; those of the system say neither what was wanted, nor what to do.
 
     >>> in_words(FileExistsError(17, "File exists", "notes.txt"))
     'notes.txt: file exists; check the path, and that it may be read and written'
+    >>> in_words(OSError(28, "No space left on device", "notes.txt"))
+    'notes.txt: no space left on device: the disk is full; make room, or give a place on another disk'
     """
     if isinstance(error, OSError) and error.filename and error.strerror:
         what = error.strerror[:1].lower() + error.strerror[1:]
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"{error.filename}: {what}: the disk is full; make room, or give a place on another disk"
         return f"{error.filename}: {what}; check the path, and that it may be read and written"
     return str(error)
 

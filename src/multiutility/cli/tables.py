@@ -53,11 +53,11 @@ def show_scores(scores: Mapping[str, Any]) -> None:
 
 def show_tuning(tuning: Mapping[str, Any]) -> None:
     """Print settings with their scores, best first."""
-    table = plain_table()
-    for column in ("C", "alpha", "beta", tuning["metric"]):
+    table, names = plain_table(), list(tuning["best"])
+    for column in (*names, tuning["metric"]):
         table.add_column(column, justify="right")
     for one in tuning["settings"]:
-        table.add_row(*(f"{one[name]:g}" for name in ("C", "alpha", "beta")), percent(one["score"]))
+        table.add_row(*(f"{one[name]:g}" for name in names), percent(one["score"]))
     show(table)
 
 

@@ -240,10 +240,8 @@ class SSVM(BaseEstimator):
         converged: bool,
     ) -> Self:
         if not converged:
-            message = (
-                f"the gap is {solution.primal - solution.dual:.3g} of {solution.primal:.3g}, not below tol"
-            )
-            warnings.warn(f"{message}: allow more passes, or a larger tol", ConvergenceWarning, stacklevel=3)
+            message = stopped_short(solution, self.tol, self._records)
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         # A fitted model can be copied; what it was made with cannot.
         self._minimizer, self._journal = FrankWolfe(), Journal()
         del self._place
@@ -463,6 +461,19 @@ def starts(examples: Sequence[Example]) -> list[IndexArray]:
 def unimputed(examples: Sequence[Example]) -> Imputation:
     """Imputation of examples that leave nothing open."""
     return Imputation(starts(examples), np.zeros(len(examples)), {})
+
+
+def stopped_short(solution: Solution[Any], tol: float, records: Sequence[Record]) -> str:
+    """Return how far learning was from its end when its passes or iterations were over."""
+    gap = (solution.primal - solution.dual) / solution.primal if solution.primal > 0 else 0.0
+    last = records[-1]
+    if gap > tol:
+        what = f"learning stopped after {last.passes} passes with a gap of {gap:.1%}, not below tol ({tol:g})"
+        return f"{what}: the best objective may be lower by that; a smaller C, or a larger tol, ends sooner"
+    what = (
+        f"learning stopped after {last.iteration} outer iterations (max_iter), with labels that still change"
+    )
+    return f"{what}; the gap is {gap:.1%}"
 
 
 def warn_unmet(examples: Sequence[Example], imputation: Imputation) -> None:
