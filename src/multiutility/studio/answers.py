@@ -37,6 +37,11 @@ def http_failure(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
+def nobody_there(_request: Request, _error: Exception) -> Response:
+    """Answer a request that was aborted: nobody hears it, and nothing was done."""
+    return Response(status_code=400)
+
+
 async def answer(work: Callable[..., Any], *args: Any, status: int = 200) -> Response:
     """Do some work in a thread, and return its result as JSON."""
     return JSONResponse(await run_in_threadpool(work, *args), status)

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -27,6 +27,7 @@ from multiutility.studio.answers import (
     answer,
     failure,
     http_failure,
+    nobody_there,
     packed,
     packed_json,
     packed_pixels,
@@ -284,6 +285,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
             ValueError: failure(400),
             BusyError: failure(409),
             HTTPException: http_failure,
+            ClientDisconnect: nobody_there,
         },
         lifespan=lifespan,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from urllib.parse import parse_qs
 
@@ -15,6 +16,8 @@ HEADER = "x-studio-token"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 # The largest mask, of 80 million pixels, packs into far less.
 MAX_BODY = 32 * 2**20
+# Seconds for all of a body; the page is on this machine.
+BODY_SECONDS = 60.0
 
 POLICY = "; ".join(
     (
@@ -118,12 +121,16 @@ def with_headers(send: Send) -> Send:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Return what was sent, unless it is more than the limit, whatever its header says."""
+    """Return what was sent, unless it is more than the limit, whatever its header says, or takes too long."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise HTTPException(413, "too much at once")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise HTTPException(413, "too much at once")
+    except TimeoutError:
+        raise HTTPException(408, "the request took too long") from None
     return bytes(body)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.studio.app import make_app
@@ -20,6 +23,10 @@ from multiutility.studio.security import address, new_token
 HOST = "127.0.0.1"
 # A page that is still open goes on saving when the studio is started again at the same place.
 PORT = 8765
+# Seconds for the head of a request; the page is on this machine, and sends it at once.
+HEAD_SECONDS = 10.0
+# Connections at a time; a page has about six.
+MAX_CONNECTIONS = 128
 
 
 def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], None]) -> None:
@@ -38,6 +45,46 @@ def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], N
         tell("The studio is closed.")
 
 
+class Punctual(H11Protocol):
+    """A connection that is closed if the head of a request takes too long, however its bytes trickle in."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop()
+        super().connection_lost(exc)
+
+    @property
+    def _at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait(self) -> None:
+        if self._at_work:
+            self._stop()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self._end)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _end(self) -> None:
+        self._deadline = None
+        if not self._at_work:
+            self.transport.close()
+
+
 class Server(uvicorn.Server):
     """A server that opens the browser as soon as it answers, and ends without waiting for open pages."""
 
@@ -48,6 +95,8 @@ class Server(uvicorn.Server):
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=2,
+            http=Punctual,
+            limit_concurrency=MAX_CONNECTIONS,
             server_header=False,
         )
         super().__init__(config)
