@@ -11,6 +11,7 @@ from PIL import Image
 from format_cases import CLASSES, assert_same, mixed_samples, nested_mask, put_image, read_all
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats import colors
 from multiutility.datasets.formats.masks import read_masks, write_masks
 
 INDICES = np.array([[0, 1, 2], [3, 255, 1]], dtype=np.uint8)
@@ -143,3 +144,11 @@ def test_colors_must_differ(tmp_path: Path) -> None:
     classes = Classes([LabelClass("a", (1, 1, 1)), LabelClass("b", (1, 1, 1))])
     with pytest.raises(DatasetError, match="same color"):
         write_masks(tmp_path / "out", classes, [], colors=True)
+
+
+def test_colors_of_large_pictures_are_found_as_those_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = np.random.default_rng(0).integers(0, 1 << 24, (30, 40), dtype=np.int32)
+    small = colors.distinct(codes)
+    monkeypatch.setattr(colors, "SORTED_PIXELS", 0)
+    np.testing.assert_array_equal(colors.distinct(codes), small)
+    np.testing.assert_array_equal(small[colors.places_in(small, codes)], codes)

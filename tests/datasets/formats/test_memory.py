@@ -138,7 +138,5 @@ def test_memory_is_that_of_one_image(tmp_path: Path, case: str, monkeypatch: pyt
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert found.mask is not None
-    # Tables of all colors are there for a while, too.
-    tables = 2 << 24 if case in {"voc", "coco panoptic"} else 0
-    assert peaks[0] < BYTES_A_PIXEL * SIDE**2 + 3 * tables
+    assert peaks[0] < BYTES_A_PIXEL * SIDE**2
     assert peaks[1] < 1.2 * peaks[0] + SIDE**2

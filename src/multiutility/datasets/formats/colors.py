@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.arrays import strips
 from multiutility.datasets.classes import Color, color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import MASK_FORMATS, opened, read_image
 
 N_CODES = 1 << 24
-# In a table of values, which are not negative.
-UNKNOWN = -1
+# Of more, sorting takes more time and memory than a table of all colors.
+SORTED_PIXELS = 1 << 22
 
 
 def read_color_mask(path: Path, values: Mapping[Color, int]) -> NDArray[np.uint8]:
@@ -22,17 +23,15 @@ def read_color_mask(path: Path, values: Mapping[Color, int]) -> NDArray[np.uint8
     with opened(path, MASK_FORMATS):  # Others change colors.
         pass
     codes = color_codes(read_image(path))
-    table = np.full(N_CODES, UNKNOWN, dtype=np.int16)
-    for color, value in values.items():
-        table[color_codes(np.array(color))] = value
-    mask = table[codes]
-    place = int((mask == UNKNOWN).argmax())
-    if mask.flat[place] == UNKNOWN:
-        y, x = divmod(place, mask.shape[1])
-        color_of = color_text(code_color(int(codes[y, x])))
-        what = f"the pixel x {x}, y {y} has the color {color_of}, which is of no class"
+    known = np.sort(color_codes(np.array(list(values), dtype=np.int32)))
+    places = places_in(known, codes)
+    first = int((places < 0).argmax())
+    if places.flat[first] < 0:
+        y, x = divmod(first, places.shape[1])
+        color = color_text(code_color(int(codes[y, x])))
+        what = f"the pixel x {x}, y {y} has the color {color}, which is of no class"
         raise DatasetError(path, None, what, "correct it, or add the color to the classes")
-    return mask.astype(np.uint8)
+    return np.array([values[code_color(int(code))] for code in known], dtype=np.uint8)[places]
 
 
 def color_codes(colors: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -48,12 +47,28 @@ def color_codes(colors: NDArray[np.integer]) -> NDArray[np.int32]:
     return codes
 
 
-def distinct(codes: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Codes of colors that occur, sorted; takes less memory and time than sorting all of them.
+def places_in(known: NDArray[np.integer], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Places of codes [H, W] among known ones, which are sorted; -1 for others.
+
+    >>> places_in(np.array([5, 7]), np.array([[7, 5, 6]], dtype=np.int32))
+    array([[ 1,  0, -1]], dtype=int32)
+    """
+    places = np.empty(codes.shape, dtype=np.int32)
+    for rows in strips(0, *codes.shape):
+        part = codes[rows.start : rows.stop]
+        place = np.minimum(np.searchsorted(known, part), len(known) - 1)
+        places[rows.start : rows.stop] = np.where(known[place] == part, place, -1)
+    return places
+
+
+def distinct(codes: NDArray[np.int32]) -> NDArray[np.integer]:
+    """Codes of colors that occur, sorted.
 
     >>> distinct(np.array([[7, 5], [7, 7]], dtype=np.int32)).tolist()
     [5, 7]
     """
+    if codes.size < SORTED_PIXELS:
+        return np.unique(codes)
     there = np.zeros(N_CODES, dtype=np.bool_)
     there[codes] = True
     return np.flatnonzero(there)

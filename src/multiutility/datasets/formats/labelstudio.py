@@ -8,7 +8,7 @@ that was not cancelled counts, or of those marked as ground truth.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -55,6 +55,17 @@ class Region:
         return self.value.has("rle") or self.value.has("points")
 
 
+class Files:
+    """Images of a folder, by path as seen from it, and by file name."""
+
+    def __init__(self, place: Enclosed) -> None:
+        self.by_path: dict[str, Path] = {}
+        self.by_name: dict[str, list[Path]] = {}
+        for path in image_files(place, place.root, deep=True):
+            self.by_path[path.relative_to(place.root).as_posix()] = path
+            self.by_name.setdefault(path.name, []).append(path)
+
+
 def read_labelstudio(
     source: str | Path, *, images: str | Path | None = None, predictions: bool = False
 ) -> Imported:
@@ -68,7 +79,7 @@ def read_labelstudio(
     home = Enclosed(path if path.is_dir() else path.parent)
     tasks = read_tasks(home, path)
     place = home if images is None else Enclosed(images)
-    files = {one.relative_to(place.root).as_posix(): one for one in image_files(place, place.root, deep=True)}
+    files = Files(place)
     found: dict[Path, Record] = {}
     for task in tasks:
         image = find_image(task, files)
@@ -106,7 +117,7 @@ def read_tasks(home: Enclosed, path: Path) -> list[Record]:
     return tasks
 
 
-def find_image(task: Record, files: Mapping[str, Path]) -> Path:
+def find_image(task: Record, files: Files) -> Path:
     """Image of a task, among the files that there are; paths are never made of what a task says."""
     data = task.record("data")
     texts = [one for one in (data.fields.get("image"), *data.fields.values()) if isinstance(one, str)]
@@ -125,15 +136,15 @@ def is_image_name(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in FORMATS
 
 
-def match_file(task: Record, name: PurePosixPath, files: Mapping[str, Path]) -> Path | None:
+def match_file(task: Record, name: PurePosixPath, files: Files) -> Path | None:
     """Image that has as many of the last parts of a name as possible, or differs by what an upload adds."""
     if ".." in name.parts:
         raise task.error(f"{str(name)!r} leads out of the folder", "correct the name")
     for first in range(len(name.parts)):
-        if "/".join(name.parts[first:]) in files:
-            return files["/".join(name.parts[first:])]
+        if "/".join(name.parts[first:]) in files.by_path:
+            return files.by_path["/".join(name.parts[first:])]
     for last in (name.name, UPLOAD_PREFIX.sub("", name.name)):
-        same = [path for path in files.values() if path.name == last]
+        same = files.by_name.get(last, [])
         if len(same) == 1:
             return same[0]
         if same:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError, Problem, shown
-from multiutility.datasets.formats.colors import N_CODES, color_codes, distinct, read_color_mask
+from multiutility.datasets.formats.colors import color_codes, distinct, places_in, read_color_mask
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_xml
 from multiutility.datasets.images import MASK_FORMATS, image_size, opened, read_image, read_mask
@@ -285,12 +285,12 @@ def read_objects(path: Path, size: tuple[int, int]) -> NDArray[np.int32] | None:
         codes = color_codes(read_image(path))
         codes[codes == color_codes(np.array(VOID_COLOR))] = 0
         found = distinct(codes)
-        numbers = np.zeros(N_CODES, dtype=np.int32)
-        numbers[found] = np.arange(len(found)) + (found[0] != 0)
-        problem = objects_problem(int(numbers.max()))
+        first = int(found[0] != 0)
+        problem = objects_problem(len(found) - 1 + first)
         if problem:
             raise DatasetError(path, None, *problem)
-        ids = numbers[codes]
+        ids = places_in(found, codes)
+        ids += first
     need_size(path, ids, size)
     return ids if ids.any() else None
 
