@@ -3,7 +3,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "energy.hpp"
 #include "maxflow.hpp"
 #include "search.hpp"
+#include "watch.hpp"
 
 namespace nb = nanobind;
 namespace mu = multiutility;
@@ -67,21 +70,55 @@ struct Input {
   mu::EnergyView view;
 };
 
-nb::list minimize_many(nb::list problems, int passes, double effort, bool bound, int n_threads) {
+// Ctrl-C while the GIL is released. Python's handlers run in the thread that called, and only there; other threads see
+// what they found. The exception that a handler raised is left in place, for raise_pending().
+class Signals {
+ public:
+  bool pending() {
+    if (std::this_thread::get_id() == caller_ && !pending_) {
+      nb::gil_scoped_acquire hold;
+      pending_ = PyErr_CheckSignals() != 0;
+    }
+    return pending_;
+  }
+
+  static void raise_pending() {
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  }
+
+ private:
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<bool> pending_{false};
+};
+
+// Without the GIL; an interrupt becomes the exception of Python's handler.
+template <class Work>
+void run_interruptibly(Signals& signals, Work&& work) {
+  try {
+    nb::gil_scoped_release release;
+    work();
+  } catch (const mu::Interrupted&) {
+  }
+  signals.raise_pending();
+}
+
+nb::list minimize_many(nb::list problems, int passes, double effort, bool bound, int n_threads, double seconds) {
   std::vector<Input> inputs;
   inputs.reserve(problems.size());
   for (nb::handle problem : problems) inputs.emplace_back(nb::cast<nb::tuple>(problem));
   std::vector<mu::Outcome> outcomes(inputs.size());
-  {
-    nb::gil_scoped_release release;
-    mu::for_each_parallel<mu::Search>(inputs.size(), n_threads, [&](mu::Search& search, std::size_t i) {
-      outcomes[i] = search.minimize(inputs[i].view, inputs[i].start.data(), passes, effort, bound);
-    });
-  }
+  Signals signals;
+  run_interruptibly(signals, [&] {
+    const auto job = [&](mu::Search& search, std::size_t i) {
+      search.on_interrupt([&signals] { return signals.pending(); });
+      outcomes[i] = search.minimize(inputs[i].view, inputs[i].start.data(), passes, effort, bound, seconds);
+    };
+    mu::for_each_parallel<mu::Search>(inputs.size(), n_threads, job, [&signals] { signals.pending(); });
+  });
   nb::list results;
   for (mu::Outcome& outcome : outcomes)
     results.append(nb::make_tuple(owned_array(std::move(outcome.labels)), outcome.energy, outcome.bound, outcome.moves,
-                                  outcome.flows));
+                                  outcome.flows, outcome.timed_out));
   return results;
 }
 
@@ -97,9 +134,12 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
   const int n_nodes = static_cast<int>(terminals.shape(0)), n_edges = static_cast<int>(edges.shape(0));
   std::vector<std::uint8_t> on_source_side(terminals.shape(0));
   double value = 0.0;
-  {
-    nb::gil_scoped_release release;
+  Signals signals;
+  run_interruptibly(signals, [&] {
+    mu::Watch watch;
+    watch.on_interrupt([&signals] { return signals.pending(); });
     mu::MinCut cut;
+    cut.set_watch(&watch);
     cut.reset(n_nodes);
     for (int i = 0; i < n_nodes; ++i) cut.add_terminal(i, terminals.data()[2 * i], terminals.data()[2 * i + 1]);
     for (int k = 0; k < n_edges; ++k)
@@ -107,7 +147,7 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
                    capacities.data()[2 * k + 1]);
     value = cut.solve();
     for (int i = 0; i < n_nodes; ++i) on_source_side[static_cast<std::size_t>(i)] = cut.on_source_side(i);
-  }
+  });
   return nb::make_tuple(value, owned_array(std::move(on_source_side)));
 }
 
@@ -116,7 +156,7 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
 NB_MODULE(_core, m) {
   m.doc() = "Native solvers of multiutility; use them through multiutility.inference.";
   m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("effort"), nb::arg("bound"),
-        nb::arg("n_threads"));
+        nb::arg("n_threads"), nb::arg("seconds"));
   m.def("expansion_moves", &expansion_moves, nb::arg("problem"), nb::arg("order"));
   m.def("min_cut", &min_cut, nb::arg("terminals"), nb::arg("edges"), nb::arg("capacities"));
 }

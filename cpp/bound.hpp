@@ -21,11 +21,15 @@
 #include <vector>
 
 #include "problem.hpp"
+#include "watch.hpp"
 
 namespace multiutility {
 
 class Bound {
  public:
+  // At its limit the best bound so far is returned.
+  void set_watch(Watch* watch) { watch_ = watch; }
+
   // A lower bound of the energy, without its offset; `energy` is that of a known labeling and says when nothing is left
   // to do.
   double lower(const Problem& problem, double energy) {
@@ -45,6 +49,7 @@ class Bound {
     const double range = std::max(energy - best, 0.0);
     const int n_rounds = rounds();
     for (int round = 1; round <= n_rounds && energy - best > margin_ + kClosed * range; ++round) {
+      if (watch_ != nullptr && watch_->expired()) break;
       best = std::max(best, sweep());
       if (round % kCheck != 0) continue;
       // Where the relaxation lies below the energy the gap will stay open, and less than exactness will do.
@@ -165,6 +170,7 @@ class Bound {
   double sweep() {
     double bound = 0.0;
     for (int i = 0; i < p_->n_nodes; ++i) {
+      if (watch_ != nullptr) watch_->expired(stride_ * (4 + p_->arc_start[idx(i) + 1] - p_->arc_start[idx(i)]));
       collect_belief(i);
       const double low = *std::min_element(belief_.begin(), belief_.begin() + p_->n_labels);
       bound += low;
@@ -253,6 +259,7 @@ class Bound {
   }
 
   const Problem* p_ = nullptr;
+  Watch* watch_ = nullptr;
   int stride_ = 0;
   double margin_ = 0.0;
   std::vector<double> unary_, relaxed_, ahead_;  // [V, stride]

@@ -19,12 +19,19 @@
 #include "maxflow.hpp"
 #include "problem.hpp"
 #include "reparametrization.hpp"
+#include "watch.hpp"
 
 namespace multiutility {
 
 class Expansion {
  public:
   using Change = Reparametrization::Change;
+
+  // At its limit a move is given up, and labels stay as they are.
+  void set_watch(Watch* watch) {
+    watch_ = watch;
+    cut_.set_watch(watch);
+  }
 
   // `patience`, if not negative, is how many arcs a move may look at before it is left to a minimum cut.
   void load(const Problem& problem, long patience = -1) {
@@ -68,6 +75,7 @@ class Expansion {
     if (active_.empty()) return false;
     ++n_flows_;
     push_excess();
+    if (watch_ != nullptr && watch_->expired()) return false;
     collect_changes();
     return !changes_.empty() && r_.apply(changes_, false);
   }
@@ -79,6 +87,7 @@ class Expansion {
   // Looks at arcs before they are too many for one move: so many for each arc, and so many more, since in small
   // problems they are never too many.
   static constexpr long kLooks = 4, kMoreLooks = 40000;
+  static constexpr long kDischargeSteps = 30;  // for the watch
 
   struct Joint {  // an edge, or E + a slot, with its residuals in both directions
     int what, from, to;
@@ -216,7 +225,7 @@ class Expansion {
   }
 
   void push_excess() {
-    while (!active_.empty()) {
+    while (!active_.empty() && !(watch_ != nullptr && watch_->expired(kDischargeSteps))) {
       const int v = active_.back();
       active_.pop_back();
       active_at_[idx(v)] = 0;
@@ -359,6 +368,7 @@ class Expansion {
   }
 
   const Problem* p_ = nullptr;
+  Watch* watch_ = nullptr;
   int n_ = 0, e_ = 0;
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;

@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "problem.hpp"
+#include "watch.hpp"
 
 namespace multiutility {
 
 class Local {
  public:
+  void set_watch(Watch* watch) { watch_ = watch; }
+
   void load(const Problem& problem) {
     p_ = &problem;
     score_.resize(idx(problem.n_labels));
@@ -41,7 +44,7 @@ class Local {
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       bool changed = false;
       for (int i = 0; i < p_->n_nodes; ++i) changed |= improve(i, -1);
-      if (!changed) return;
+      if (!changed || (watch_ != nullptr && watch_->expired())) return;
     }
   }
 
@@ -79,7 +82,7 @@ class Local {
   void drop_labels() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (int label = 0; label < p_->n_labels; ++label) {
+      for (int label = 0; label < p_->n_labels && !(watch_ != nullptr && watch_->expired()); ++label) {
         if (count(label) == 0 || count(label) == p_->n_nodes) continue;
         const Units before = energy_;
         vacate(label);
@@ -95,6 +98,7 @@ class Local {
   double tolerance() const { return 1e-12 * p_->scale; }
 
   bool improve(int i, int banned) {
+    if (watch_ != nullptr) watch_->expired(p_->n_labels + 2 * (p_->arc_start[idx(i) + 1] - p_->arc_start[idx(i)]));
     const int old = labels_[idx(i)];
     const double* unary = &p_->unary[idx(i) * idx(p_->n_labels)];
     std::copy(unary, unary + p_->n_labels, score_.begin());
@@ -126,6 +130,7 @@ class Local {
   }
 
   const Problem* p_ = nullptr;
+  Watch* watch_ = nullptr;
   Units energy_ = 0;
   std::vector<int> labels_, in_use_, count_, moved_;
   std::vector<double> score_;

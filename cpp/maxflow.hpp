@@ -19,10 +19,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "watch.hpp"
+
 namespace multiutility {
 
 class MinCut {
  public:
+  // At its limit solve() returns early, with a flow that is possible but not yet the largest.
+  void set_watch(Watch* watch) { watch_ = watch; }
+
   // Forgets nodes, edges and costs but keeps the memory: nothing is allocated once the largest graph has been seen.
   void reset(int n_nodes) {
     assert(n_nodes >= 0);
@@ -69,7 +74,7 @@ class MinCut {
   double solve() {
     if (!built_) build();
     plant();
-    while (!active_[kSource].empty()) {
+    while (!active_[kSource].empty() && !expired(1)) {
       // One level each in turn; once T has nowhere left to grow, S alone completes the set of nodes reachable from the
       // source.
       if (active_[kSink].empty() || level_[kSource] <= level_[kSink])
@@ -94,6 +99,7 @@ class MinCut {
  private:
   enum Side { kSource = 0, kSink = 1 };
   static constexpr int kNone = -1;
+  static constexpr long kScanSteps = 20, kAugmentSteps = 1000;  // for the watch
 
   // Arc 2e runs along edge e as it was added, arc 2e + 1 against it; so a ^ 1 is the reverse of arc a, and both
   // residuals, which change together, lie together.
@@ -112,6 +118,7 @@ class MinCut {
     int parent = kNone;   // arc to the parent; kNone for roots and free nodes
   };
 
+  bool expired(long steps) { return watch_ != nullptr && watch_->expired(steps); }
   static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
   double& residual(int arc) { return edges_[idx(arc >> 1)].residual[arc & 1]; }
   int head(int arc) const { return edges_[idx(arc >> 1)].head[arc & 1]; }
@@ -183,15 +190,17 @@ class MinCut {
     // Nodes that adoption moves to this level meanwhile need no scan: they were scanned at a smaller distance, and the
     // third pass of adoption puts the neighbors that they lead to back into the forest together with them.
     for (const int v : scan_) {
-      if (roots_[kSource] == 0) break;
+      if (roots_[kSource] == 0 || expired(kScanSteps)) break;
       const int end = nodes_[idx(v) + 1].first;
       for (int a = nodes_[idx(v)].first; dist[v] == here;) {
         while (a < end && (signed_<side>(dist[arcs[a].head]) > 0 || residual(from_root<side>(arcs[a].id)) <= 0.0)) ++a;
         if (a == end) break;
         if (dist[arcs[a].head] == 0)
           attach<side>(arcs[a++], level + 1);
-        else
+        else {
           augment(from_root<side>(arcs[a].id));  // then look at the same arc again: it may have residual left
+          if (expired(kAugmentSteps)) break;
+        }
       }
     }
     level_[side] = level + 1;
@@ -359,6 +368,7 @@ class MinCut {
     }
   }
 
+  Watch* watch_ = nullptr;
   int n_ = 0;
   bool built_ = false;
   double constant_ = 0.0;  // cost so far: of the terminals, then of the flow; at the end the minimum

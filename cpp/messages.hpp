@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "problem.hpp"
+#include "watch.hpp"
 
 namespace multiutility {
 
 template <class Real>
 class Messages {
  public:
+  // A pass is always finished, except when interrupted.
+  void set_watch(Watch* watch) { watch_ = watch; }
+
   void load(const Problem& problem) {
     p_ = &problem;
     stride_ = (problem.n_labels + kLanes - 1) / kLanes * kLanes;
@@ -68,6 +72,7 @@ class Messages {
 
   double visit(int i, bool up, std::vector<int>* labels, std::vector<double>* flow) {
     const int first = p_->arc_start[idx(i)], last = p_->arc_start[idx(i) + 1];
+    if (watch_ != nullptr) watch_->expired(stride_ * (2 + last - first));
     int middle = first;
     while (middle < last && p_->arcs[idx(middle)].head < i) ++middle;
     const int out_first = up ? middle : first, out_last = up ? last : middle;
@@ -154,6 +159,7 @@ class Messages {
   }
 
   const Problem* p_ = nullptr;
+  Watch* watch_ = nullptr;
   int stride_ = 0;
   std::vector<Real> unary_, message_, belief_, scratch_;
   std::vector<double> share_, left_, wanted_, ratio_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "local.hpp"
 #include "messages.hpp"
 #include "problem.hpp"
+#include "watch.hpp"
 
 namespace multiutility {
 
@@ -24,17 +26,30 @@ struct Outcome {
   double energy = 0.0;
   double bound = -std::numeric_limits<double>::infinity();  // certified, if asked for
   long moves = 0, flows = 0;
+  bool timed_out = false;  // the best that was found until the limit
 };
 
 class Search {
  public:
+  Search() {
+    messages_.set_watch(&watch_);
+    local_.set_watch(&watch_);
+    expansion_.set_watch(&watch_);
+    bound_.set_watch(&watch_);
+  }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  void on_interrupt(std::function<bool()> interrupted) { watch_.on_interrupt(std::move(interrupted)); }
+
   // `start`, if given, must be allowed; the outcome is never worse. `effort` is the work for the test of labels, as a
-  // multiple of the work of the descent before.
-  Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, double effort, bool bound) {
+  // multiple of the work of the descent before. After `seconds` the best so far is the outcome.
+  Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, double effort, bool bound,
+                   double seconds = std::numeric_limits<double>::infinity()) {
+    watch_.start(seconds);
     load(energy);
-    const bool messages = passes > 0 && problem_.n_edges > 0;
-    choose_start(start, messages ? passes : 0);
-    if (messages)
+    choose_start(start, problem_.n_edges > 0 ? passes : 0);
+    if (has_flow_)
       expansion_.start(best_, &flow_, &messages_.shares());
     else
       expansion_.start(best_);
@@ -46,12 +61,14 @@ class Search {
       const double lower = bound_.lower(problem_, problem_.cost_of(expansion_.energy()) / problem_.factor);
       result.bound = std::min(result.energy, energy.offset + lower);
     }
+    result.timed_out = watch_.expired();
     return result;
   }
 
   // Plain expansion moves in the given order of labels, from `start`; the energy after each is appended to `trace`.
   Outcome moves(const EnergyView& energy, const std::int32_t* start, const std::vector<int>& order,
                 std::vector<double>& trace) {
+    watch_.start();
     load(energy);
     compile_labels(start);
     expansion_.start(candidate_);
@@ -75,6 +92,7 @@ class Search {
     best_energy_ = std::numeric_limits<Units>::max();
     best_.clear();
     second_.clear();
+    has_flow_ = false;
   }
 
   void compile_labels(const std::int32_t* labels) {
@@ -116,7 +134,8 @@ class Search {
       messages_.pass(true, nullptr, nullptr);
       const double raised = messages_.pass(false, &candidate_, last ? &flow_ : nullptr);
       offer();
-      if (last) return;
+      has_flow_ = last;
+      if (last || watch_.expired()) return;
       last = raised - bound < kWorthwhile * (problem_.cost_of(best_energy_) - raised);
       bound = raised;
     }
@@ -149,7 +168,7 @@ class Search {
   // Labels that are cheap for all nodes together go first: what they take, others need not fight over.
   void descend() {
     int failed = 0;
-    for (int n = 0; failed < problem_.n_labels; n = (n + 1) % problem_.n_labels)
+    for (int n = 0; failed < problem_.n_labels && !watch_.expired(1); n = (n + 1) % problem_.n_labels)
       failed = expansion_.expand(order_[idx(n)]) ? 0 : failed + 1;
   }
 
@@ -176,7 +195,7 @@ class Search {
     }
   }
 
-  bool has_time() const { return static_cast<double>(expansion_.work()) < limit_; }
+  bool has_time() { return static_cast<double>(expansion_.work()) < limit_ && !watch_.expired(1); }
 
   void rank_labels(Units energy) {
     ranked_.clear();
@@ -222,6 +241,7 @@ class Search {
     return result;
   }
 
+  Watch watch_;
   Problem problem_;
   Messages<float> messages_;
   Local local_;
@@ -229,6 +249,7 @@ class Search {
   Bound bound_;
   Units best_energy_ = 0;
   double limit_ = 0.0;
+  bool has_flow_ = false;
   std::vector<int> candidate_, best_, second_, kept_, order_;
   std::vector<double> flow_;
   std::vector<Units> total_;

@@ -195,6 +195,7 @@ def test_time_limit() -> None:
     with pytest.raises(RuntimeError, match="no labeling found"):
         solver.minimize(energy)
     result = solver.minimize(energy, start=start)
+    assert result.timed_out
     assert result.energy <= energy.evaluate(start)
     assert result.bound is not None
     assert result.bound <= lp_bound(energy) + 1e-9

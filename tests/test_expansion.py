@@ -258,6 +258,8 @@ def test_wrong_arguments_are_named() -> None:
         Expansion(passes=-1).minimize(energy)
     with pytest.raises(ValueError, match="effort is nan"):
         Expansion(effort=float("nan")).minimize(energy)
+    with pytest.raises(ValueError, match="time_limit is 0: expected seconds"):
+        Expansion(time_limit=0).minimize(energy)
     with pytest.raises(ValueError, match=r"start\[1\] is 2"):
         Expansion().minimize(energy, start=[0, 2])
     with pytest.raises(ValueError, match=r"start\[0\] is 0: this label is not allowed"):

@@ -6,14 +6,18 @@ their own, with a generous limit.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
-from multiutility import Constraints, Energy
-from multiutility.inference import Exact, Expansion
+from multiutility import SSVM, Constraints, Energy, LabelingProblem
+from multiutility.annotations import Full
+from multiutility.inference import Exact, Expansion, Pinpoint
 
 WATCHDOG_SECONDS = 120
 
@@ -40,6 +44,86 @@ def test_tied_labels_with_label_costs_come_to_an_end() -> None:
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=WATCHDOG_SECONDS, check=True)
     # All leaves take one of the tied labels, whose cost is paid once; the last node is on its own.
     assert done.stdout.split() == ["0.5"] * 3
+
+
+LONG_CALL = """
+import numpy as np
+from multiutility import Energy
+from multiutility.inference import Expansion
+
+node = np.arange(40_000).reshape(200, 200)
+pairs = ((node[:, 1:], node[:, :-1]), (node[1:], node[:-1]))
+edges = np.concatenate([np.stack((a.ravel(), b.ravel()), 1) for a, b in pairs])
+rng = np.random.default_rng(0)
+large = Energy(rng.random((node.size, 8)), edges, rng.random(len(edges)))
+small = Energy([[0.0, 1.0]])
+"""
+
+LONG_CALLS = {
+    "one thread": "Expansion(bound=True).minimize_many([large] * 300)",
+    "two threads": "Expansion(bound=True, n_jobs=2).minimize_many([large] * 300)",
+    "all in the other thread": "Expansion(bound=True, n_jobs=2).minimize_many([large, small])",
+}
+
+
+@pytest.mark.parametrize("call", LONG_CALLS)
+def test_an_interrupt_ends_a_native_call(call: str) -> None:
+    program = f"{LONG_CALL}print('ready', flush=True)\n{LONG_CALLS[call]}\nprint('done', flush=True)"
+    arguments = [sys.executable, "-c", program]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=WATCHDOG_SECONDS)
+    assert "done" not in output
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def noisy_grid(n_rows: int, n_labels: int) -> Energy:
+    """Random costs on a square grid, with costs of labels."""
+    node = np.arange(n_rows * n_rows).reshape(n_rows, n_rows)
+    pairs = ((node[:, 1:], node[:, :-1]), (node[1:], node[:-1]))
+    edges = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in pairs])
+    rng = np.random.default_rng(8)
+    subsets = [(node.ravel(), k, 5.0) for k in range(n_labels)]
+    return Energy(rng.random((node.size, n_labels)), edges, rng.random(len(edges)), subsets)
+
+
+def test_at_the_time_limit_the_best_so_far_is_returned() -> None:
+    energy = noisy_grid(60, 6)
+    start = np.zeros(energy.n_nodes, dtype=np.int32)
+    for seconds in (1e-9, 1e-3, 1e-2):
+        result = Expansion(time_limit=seconds, bound=True).minimize(energy, start=start)
+        assert result.timed_out
+        assert result.energy == pytest.approx(energy.evaluate(result.labels))
+        assert result.energy <= energy.evaluate(start)
+        assert result.bound is not None
+        assert result.bound <= result.energy
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    energy = noisy_grid(20, 4)
+    plain = Expansion(bound=True).minimize(energy)
+    limited = Expansion(bound=True, time_limit=1e6).minimize(energy)
+    np.testing.assert_array_equal(plain.labels, limited.labels)
+    assert (plain.bound, plain.moves, plain.timed_out) == (limited.bound, limited.moves, limited.timed_out)
+    assert not limited.timed_out
+
+
+def test_the_limit_of_a_solver_within_pinpoint_is_told() -> None:
+    energy, covers = noisy_grid(40, 4), Constraints(covers=[([0, 1], 3)])
+    assert Pinpoint(Expansion(time_limit=1e-9)).minimize(energy, covers).timed_out
+    assert not Pinpoint(Expansion()).minimize(energy, covers).timed_out
+
+
+def test_learning_refuses_a_time_limit_that_ended_a_search() -> None:
+    rng = np.random.default_rng(0)
+    edges = np.stack((np.arange(299), np.arange(1, 300)), axis=1)
+    problem = LabelingProblem(rng.random((300, 3)), edges, rng.random((299, 1)), np.ones(300))
+    truth = Full(np.eye(2)[rng.integers(2, size=300)])
+    with pytest.raises(ValueError, match="learning needs a solver without one"):
+        SSVM(solver=Expansion(time_limit=1e-9)).fit([problem], [truth])
 
 
 def tied_energy(rng: np.random.Generator, n_nodes: int) -> Energy:

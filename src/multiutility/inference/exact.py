@@ -25,7 +25,7 @@ CHUNK_ELEMENTS = 1_000_000
 # warns about.
 LARGEST_EXPONENT = 14
 
-INFEASIBLE = 2
+TIMED_OUT, INFEASIBLE = 1, 2
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class Exact:
     ``z[s] >= x[i, label_s]`` for ``i`` in ``nodes_s``, and ``sum_i x[i, label] >= 1`` for each cover.
 
     ``Result.bound`` is the solver's lower bound, equal to the energy up to rounding unless ``time_limit``
-    (seconds) ended the search; then the best labeling found is returned, or the start if that is better.
+    (seconds) ended the search; then the best labeling found is returned, or the start if that is better, and
+    ``Result.timed_out`` is true.
 
     >>> energy = Energy([[0, 1], [2, 0], [0, 3]], edges=[[0, 1], [1, 2]], weights=[0.5, 0.5])
-    >>> Exact().minimize(energy)
-    Result(labels=array([0, 1, 0], dtype=int32), energy=1.0, bound=1.0, moves=0, flows=0, unmet=())
+    >>> result = Exact().minimize(energy)
+    >>> result.labels, result.energy, result.bound
+    (array([0, 1, 0], dtype=int32), 1.0, 1.0)
     >>> Exact().minimize(energy, Constraints(covers=[([0, 2], 1)])).labels
     array([1, 1, 0], dtype=int32)
     """
@@ -90,7 +92,8 @@ class Exact:
         labels = min(found, key=energy.evaluate)
         value = energy.evaluate(labels)
         dual = solution.mip_dual_bound
-        return Result(labels, value, bound=min(value, program.value(-np.inf if dual is None else dual)))
+        bound = min(value, program.value(-np.inf if dual is None else dual))
+        return Result(labels, value, bound, timed_out=solution.status == TIMED_OUT)
 
 
 def lp_bound(energy: Energy, constraints: Constraints | None = None) -> float:

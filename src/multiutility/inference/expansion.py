@@ -47,6 +47,9 @@ class Expansion:
     effort : float
         Work spent on the test of labels, as a multiple of the work of the descent before it; 0 leaves it out.
         More effort finds lower energies where subset costs matter.
+    time_limit : float or None
+        Seconds for each energy; then the best labeling so far is returned (with ``bound``, the best bound so
+        far, too), and ``Result.timed_out`` is true. Learning refuses such results: they depend on time.
 
     >>> energy = Energy([[0, 2], [1, 1.5], [3, 0]], edges=[[0, 1], [1, 2]], weights=[1, 1])
     >>> result = Expansion(bound=True).minimize(energy)
@@ -58,6 +61,7 @@ class Expansion:
     bound: bool = False
     passes: int = 10
     effort: float = 0.15
+    time_limit: float | None = None
 
     def minimize(
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
@@ -76,10 +80,13 @@ class Expansion:
         starts = aligned(starts, len(energies), "starts")
         problems = [_arrays(*problem) for problem in zip(energies, constraints, starts, strict=True)]
         self._check()
-        found = _core.minimize_many(problems, self.passes, self.effort, self.bound, self._n_threads())
+        seconds = np.inf if self.time_limit is None else self.time_limit
+        found = _core.minimize_many(
+            problems, self.passes, self.effort, self.bound, self._n_threads(), seconds
+        )
         return [
-            Result(labels, energy, bound if self.bound else None, moves, flows)
-            for labels, energy, bound, moves, flows in found
+            Result(labels, energy, bound if self.bound else None, moves, flows, timed_out=timed_out)
+            for labels, energy, bound, moves, flows, timed_out in found
         ]
 
     def _n_threads(self) -> int:
@@ -94,6 +101,8 @@ class Expansion:
             raise ValueError(f"passes is {self.passes}: expected at least 0")
         if not 0 <= self.effort < np.inf:
             raise ValueError(f"effort is {self.effort}: expected a number that is at least 0")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit is {self.time_limit}: expected seconds, more than 0")
 
 
 def expansion_moves(

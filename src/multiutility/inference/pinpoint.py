@@ -226,6 +226,7 @@ def conclude(
         moves=sum(answer.moves for answer in answers),
         flows=sum(answer.flows for answer in answers),
         unmet=tuple(constraints.unmet(labels).tolist()),
+        timed_out=any(answer.timed_out for answer in answers),
     )
 
 

@@ -34,8 +34,9 @@ class Reference:
     ``max_sweeps`` times). Without a start, every node starts at its allowed label of least unary cost.
 
     >>> energy = Energy([[0, 1], [2, 0], [0, 3]], edges=[[0, 1], [1, 2]], weights=[2, 2])
-    >>> Reference().minimize(energy)
-    Result(labels=array([0, 0, 0], dtype=int32), energy=2.0, bound=None, moves=4, flows=4, unmet=())
+    >>> result = Reference().minimize(energy)
+    >>> result.labels, result.energy, result.moves
+    (array([0, 0, 0], dtype=int32), 2.0, 4)
     """
 
     max_sweeps: int | None = None
@@ -46,6 +47,7 @@ class Reference:
         """Return a labeling that no expansion move improves."""
         labels, allowed = begin(energy, constraints, start)
         value, before, sweeps = energy.evaluate(labels), np.inf, 0
+        # Ends: the value is computed anew from the labels, so none come back, and there are finitely many.
         while value < before and sweeps != self.max_sweeps:
             before = value
             for alpha in range(energy.n_labels):

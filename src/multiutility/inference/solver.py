@@ -22,10 +22,11 @@ class Result:
 
     ``labels`` is int32 [V]; ``bound``, if known, is at most the energy of every labeling that satisfies the
     constraints; ``moves`` and ``flows`` count expansion moves and max-flow computations; ``unmet`` has the
-    indices of the covers that could not be met.
+    indices of the covers that could not be met; ``timed_out`` says that a time limit ended the search.
 
-    >>> Result(np.array([0, 1], dtype=np.int32), energy=2.5, bound=2.0)
-    Result(labels=array([0, 1], dtype=int32), energy=2.5, bound=2.0, moves=0, flows=0, unmet=())
+    >>> result = Result(np.array([0, 1], dtype=np.int32), energy=2.5, bound=2.0)
+    >>> result.labels, result.energy - result.bound, result.timed_out
+    (array([0, 1], dtype=int32), 0.5, False)
     """
 
     labels: IndexArray
@@ -34,6 +35,7 @@ class Result:
     moves: int = 0
     flows: int = 0
     unmet: tuple[int, ...] = ()
+    timed_out: bool = False
 
 
 class Solver(Protocol):
@@ -95,6 +97,17 @@ def minimize_each(
     starts = aligned(starts, len(energies), "starts")
     problems = zip(energies, constraints, starts, strict=True)
     return [solver.minimize(energy, constraint, start) for energy, constraint, start in problems]
+
+
+def all_finished(results: list[Result]) -> list[Result]:
+    """Return the results; raise if a time limit ended one: what is learned must not depend on the machine.
+
+    >>> len(all_finished([Result(np.zeros(1, dtype=np.int32), energy=0.0)]))
+    1
+    """
+    if any(result.timed_out for result in results):
+        raise ValueError("the solver's time_limit ended a search: learning needs a solver without one")
+    return results
 
 
 def aligned(values: Sequence[T | None] | None, n: int, name: str) -> Sequence[T | None]:

@@ -14,6 +14,7 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
 from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import AT_ONCE
@@ -85,7 +86,8 @@ class Imputer:
         model, (labelings, gains, unmet) = Potts(self.examples[0].annotation.n_labels), imputation
         energies = [model.energy(self.examples[n].problem, weights) for n in some]
         constraints = [self.examples[n].constraints for n in some]
-        results = self.solver.minimize_many(energies, constraints, [labelings[n] for n in some])
+        starts = [labelings[n] for n in some]
+        results = all_finished(self.solver.minimize_many(energies, constraints, starts))
         for n, energy, limits, result in zip(some, energies, constraints, results, strict=True):
             labelings[n], gains[n] = better(energy, limits, labelings[n], result.labels)
             if len(open_covers := limits.unmet(labelings[n])):

@@ -17,6 +17,7 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
 from multiutility.parallel import Executor, Handle, Threads, parts, put_together
 
@@ -58,7 +59,8 @@ def likeliest(examples: Sequence[Example], shares: Sequence[FloatArray], solver:
     with warnings.catch_warnings():
         # It names places in this batch; who fits the model knows better, and warns once.
         warnings.simplefilter("ignore", UnmetCoverWarning)
-        results = solver.minimize_many(energies, [one.constraints for one in examples])
+        limits = [one.constraints for one in examples]
+        results = all_finished(solver.minimize_many(energies, limits))
     return [result.labels for result in results]
 
 

@@ -22,6 +22,7 @@ from multiutility.arrays import (
 )
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
+from multiutility.inference.solver import all_finished
 from multiutility.learning.risk import Plane, Violation, objective
 from multiutility.problem import LabelingProblem
 
@@ -238,7 +239,7 @@ class LabelingRisk:
     def _violations(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
         scores, pairwise = self.scores(blocks, weights), weights[self.n_labels * self.n_features :]
         energies = [self.instances[n].energy(s, pairwise) for n, s in zip(blocks, scores, strict=True)]
-        results = self.solver.minimize_many(energies)
+        results = all_finished(self.solver.minimize_many(energies))
         found = zip(blocks, scores, results, strict=True)
         return [self._violation(n, s, pairwise, result) for n, s, result in found]
 
