@@ -74,7 +74,7 @@ def test_what_cannot_be_attacked_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_short_attack_finds_nothing() -> None:
     command = [sys.executable, str(SCRIPT), "--quick", "--seed", "1"]
-    parts = ["--only", "energies", "--only", "formats"]
+    parts = ["--only", "energies", "--only", "formats", "--only", "flips"]
     done = subprocess.run([*command, *parts], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(" 0 failures") == 2
+    assert done.stdout.count(" 0 failures") == 3

@@ -29,10 +29,10 @@ LIMIT = 20.0
 """A call may take so many times as long as one of a benign energy of the same size."""
 
 FLOOR = 0.001
-"""Seconds; calls below are too short to be compared."""
+"""Seconds that a benign call is taken to last at least: shorter ones are not measured well."""
 
 N_EXACT = 60
-SIZES = (*[None] * 12, 200, 200, 600, 600, 1000, 2500, 2500, 10_000, 40_000)
+SIZES = (*[None] * 16, 200, 200, 600, 600, 1000, 2500, 2500, 10_000, 40_000)
 """Nodes; None stands for any number up to `N_EXACT`."""
 
 EXACT_SECONDS = 0.5
@@ -208,7 +208,7 @@ def benign_seconds(n: int, k: int, n_edges: int, n_subsets: int) -> float:
     edges = joined(*((nodes, (nodes + step) % n) for step in steps))[:n_edges]
     costs = [(nodes, label % k, float(rng.random())) for label in range(n_subsets)]
     energy = Energy(rng.random((n, k)), edges, 0.3 * rng.random(len(edges)), costs)
-    return min(seconds(lambda: Expansion().minimize(energy))[0] for _ in range(3))
+    return min(seconds(lambda: Expansion().minimize(energy))[0] for _ in range(2))
 
 
 def seconds(work: Callable[[], Result]) -> tuple[float, Result]:
@@ -225,7 +225,7 @@ def attempt(rng: Rng, *, timed: bool = True) -> Outcome:
         posed = problem(rng)
     except ValueError as error:
         outcome.counts["refused"] += 1
-        outcome.check("must be finite" in str(error), f"refused, but not for the size of numbers: {error}")
+        outcome.check("may add up to" in str(error), f"refused, but not for the size of numbers: {error}")
         return outcome
     energy = posed.energy
     with_bound = energy.n_nodes <= N_EXACT or rng.random() < 0.2
@@ -248,6 +248,8 @@ def attempt(rng: Rng, *, timed: bool = True) -> Outcome:
 
 def compare_times(outcome: Outcome, posed: Problem, taken: float) -> None:
     """Note a call that takes much longer than a benign one, whenever it is tried."""
+    if taken <= LIMIT * FLOOR:
+        return
     energy = posed.energy
     benign = max(FLOOR, benign_seconds(energy.n_nodes, energy.n_labels, energy.n_edges, energy.n_subsets))
     if taken > LIMIT * benign:
@@ -257,9 +259,9 @@ def compare_times(outcome: Outcome, posed: Problem, taken: float) -> None:
 
 
 def rounding(energy: Energy) -> float:
-    """Return how far sums of the energy's terms in different orders may be apart."""
+    """Return how far sums of the energy's terms in different orders may be apart, with 100,000 of them."""
     terms = np.abs(energy.unary).max(axis=1).sum() + energy.weights.sum() + energy.subset_costs.sum()
-    return float(1e-12 * (terms + abs(energy.offset)))
+    return float(1e-11 * (terms + abs(energy.offset)))
 
 
 def check_result(outcome: Outcome, posed: Problem, result: Result) -> None:
@@ -338,5 +340,5 @@ def begin_untimed(_folder: Path) -> Attempt:
     return partial(attempt, timed=False)
 
 
-PART = Part("energies", begin, share=0.35, short=40, patience=60)
+PART = Part("energies", begin, share=0.35, short=40, patience=40)
 UNTIMED = replace(PART, begin=begin_untimed)
