@@ -91,3 +91,21 @@ def test_start_does_not_depend_on_threads() -> None:
     assert np.array_equal(alone.weights, shared.weights)
     for one, other in zip([*alone.shares, *alone.told], [*shared.shares, *shared.told], strict=True):
         assert np.array_equal(one, other)
+
+
+def test_a_constant_feature_changes_nothing() -> None:
+    """Soft labels come from what differs; how frequent labels are is for the learner to find out."""
+    problems, labelings = random_problems(4, 12)
+    # Rows of length 1, as those of presets: a constant is then the same part of all of them.
+    unit = [p.node_features / np.linalg.norm(p.node_features, axis=1, keepdims=True) for p in problems]
+    wider = [np.column_stack((rows, np.ones(len(rows)))) for rows in unit]
+    plain, constant = (
+        [
+            LabelingProblem(x, p.edges, p.edge_features, p.node_sizes)
+            for x, p in zip(some, problems, strict=True)
+        ]
+        for some in (unit, wider)
+    )
+    found = [soft_start(make_examples(some, tags(labelings))).shares for some in (plain, constant)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)

@@ -20,6 +20,7 @@ from multiutility.vision.features.channel_words import ChannelWords
 from multiutility.vision.features.chi_square import ChiSquare, chi_square_map
 from multiutility.vision.features.color_moments import ColorMean, ColorSpread
 from multiutility.vision.features.color_words import ColorWords
+from multiutility.vision.features.constant import Constant
 from multiutility.vision.features.context import Neighbors, Parents, Scene
 from multiutility.vision.features.descriptor import Descriptor, Features, State
 from multiutility.vision.features.dilated import Dilated
@@ -305,6 +306,7 @@ def test_shapes_of_a_rectangle_and_an_l() -> None:
     assert Top().describe(picture, {}).tolist() == [[0], [0.5]]
     assert Outline(2).describe(picture, {}).tolist() == [[1, 1, 0, 1], [1, 1, 1, 1]]
     np.testing.assert_allclose(Center().describe(picture, {})[1], [0.25, 0.75])
+    assert Constant().describe(picture, {}).tolist() == [[1], [1]]
 
 
 def test_outline_is_the_mask_in_its_bounding_box() -> None:

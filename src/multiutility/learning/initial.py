@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from multiutility.arrays import FloatArray, IndexArray
+from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
@@ -346,7 +346,19 @@ def local_factors(moments: Moments, locality: float) -> FloatArray:
     part = float((second - between).sum()) / variance if variance > 0 else 1.0
     least, most = TELLING
     power = locality * min(max((most - part) / (most - least), 0.0), 1.0)
-    return np.asarray(within_parts(moments) ** power)
+    factors = np.asarray(within_parts(moments) ** power)
+    # How frequent labels are is for their sizes to say: a constant would only make frequent ones more so.
+    varied = varying(moments)
+    if varied.any():
+        factors[~varied] = 0.0
+    return factors
+
+
+def varying(moments: Moments) -> BoolArray:
+    """Which features vary, bool [D]; what is left of sums of squares by rounding is no variance."""
+    total, first, second, _ = moments
+    spread = second - first**2 / total if total > 0 else np.zeros_like(first)
+    return np.asarray(spread > 1e-6 * second)
 
 
 def within_parts(moments: Moments) -> FloatArray:
@@ -363,8 +375,7 @@ def within_parts(moments: Moments) -> FloatArray:
     """
     total, first, second, between = moments
     spread = second - first**2 / total if total > 0 else np.zeros_like(first)
-    # What is left of sums of squares by rounding is no variance.
-    varied = spread > 1e-6 * second
+    varied = varying(moments)
     within = np.divide(second - between, spread, out=np.ones_like(first), where=varied)
     within = np.clip(within, 0.0, 1.0)
     return within if within[varied].any() else np.ones_like(first)

@@ -12,6 +12,7 @@ from multiutility.vision.features.channel_words import ChannelWords
 from multiutility.vision.features.chi_square import ChiSquare
 from multiutility.vision.features.color_moments import ColorMean, ColorSpread
 from multiutility.vision.features.color_words import ColorWords
+from multiutility.vision.features.constant import Constant
 from multiutility.vision.features.context import Neighbors, Parents, Scene
 from multiutility.vision.features.descriptor import Descriptor
 from multiutility.vision.features.dilated import Dilated
@@ -85,7 +86,7 @@ def context() -> Preset:
 
 
 def deep() -> Preset:
-    """Dense features of a network at two scales, the default; 1,328 values."""
+    """Dense features of a network at two scales, and a constant; the default; 1,329 values."""
     # onnxruntime takes a while to import, and only this preset needs it.
     from multiutility.vision.features.network import EfficientNet  # noqa: PLC0415
 
@@ -93,7 +94,7 @@ def deep() -> Preset:
     # images are bounded: four times the pixels take four times as long.
     fine, coarse = EfficientNet(2, (16, 32), 2.0, max_input=640), EfficientNet(2, (32,), 0.75, max_input=480)
     maps = Joint((fine, coarse))
-    return Preset("deep", RegionMerging(200), (L2(maps),), (Boundary(),), weighted=True)
+    return Preset("deep", RegionMerging(200), (L2(maps), Constant()), (Boundary(),), weighted=True)
 
 
 PRESETS: dict[str, Callable[[], Preset]] = {"paper": paper, "scene": scene, "context": context, "deep": deep}
