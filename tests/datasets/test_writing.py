@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import tempfile
 import unicodedata
@@ -33,6 +34,9 @@ from multiutility.datasets import (
     write_split,
     write_tags,
 )
+from multiutility.experiments.experiment import as_csv
+from multiutility.studio.class_rows import append_class
+from multiutility.studio.table_rows import TAG_TABLE
 
 CLASSES = Classes(
     [LabelClass("grass", (0, 128, 0)), LabelClass('a "cow", brown', (9, 8, 7), "thing", rare=True)]
@@ -249,3 +253,47 @@ def test_tables_alone(folder: Path) -> None:
     assert dataset.split("train").names == ("c", "b")
     assert dataset.classes.other == 3
     assert validate(folder) == []
+
+
+FORMULAS = ["=1+1", "+cow", "-background", "@grass", "'=sky", "''-tree", "'tis", "-1", "=cmd|' /C calc'!A0"]
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_again(tmp_path: Path) -> None:
+    classes = Classes.from_names(FORMULAS)
+    image = np.zeros((8, 9, 3), dtype=np.uint8)
+    annotation = PixelAnnotation(
+        tags=(0, 4, 6), boxes=(PixelBox(1, 0, 0, 5, 4),), seeds=(PixelSeed(2, 1, 2), PixelSeed(7, 3, 3))
+    )
+    samples = [NewSample(name, image, annotation) for name in ("=image", "'-image", "plain")]
+    write_dataset(tmp_path / "d", classes, samples)
+    found = DatasetFolder(tmp_path / "d")
+    assert found.classes == classes
+    assert set(found.names) == {sample.name for sample in samples}
+    for sample in found:
+        read = sample.annotation()
+        assert (read.tags, read.boxes, read.seeds) == (annotation.tags, annotation.boxes, annotation.seeds)
+    TAG_TABLE.write(tmp_path / "d", "=image", [5, 8], found.names, classes)
+    append_class(tmp_path / "d" / "classes.csv", LabelClass("=new", (1, 2, 3), "thing"))
+    found = DatasetFolder(tmp_path / "d")
+    assert found.classes.names == (*FORMULAS, "=new")
+    assert set(found["=image"].annotation().tags) == {5, 8}
+    for table in (tmp_path / "d").glob("*.csv"):
+        with table.open(newline="") as file:
+            fields = [field for row in csv.reader(file) for field in row]
+        assert all(field[:1] not in {*"=+-@\t\r"} or field == "-1" for field in fields)
+
+
+def test_names_that_people_write_as_they_are_stay(tmp_path: Path) -> None:
+    write_dataset(
+        tmp_path / "d", Classes.from_names(["=a", "'b"]), [NewSample("one", np.zeros((4, 4, 3), np.uint8))]
+    )
+    (tmp_path / "d" / "classes.csv").write_text("name\n=a\n'b\n")
+    (tmp_path / "d" / "tags.csv").write_text("image,label\none,=a\none,'b\n")
+    found = DatasetFolder(tmp_path / "d")
+    assert found.classes.names == ("=a", "'b")
+    assert found["one"].annotation().tags == (0, 1)
+
+
+def test_tables_of_results_have_no_formulas() -> None:
+    text = as_csv([{"method": "=ours", "gain": -0.5, "parameters": {"loss": "+x"}}])
+    assert text == "method,gain,loss\n'=ours,-0.5,'+x\n"

@@ -22,6 +22,10 @@ NumberedT = TypeVar("NumberedT", bound=tuple[int, Any])
 # are in numbers, and tabs if one copies from them.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
+# What spreadsheets take for a formula, even in quotes, and the same with our apostrophes in front.
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
 # About four million boxes, which take 2 GB of memory; more than that is a mistake, or meant to fill it.
 MAX_BYTES = 128 * 2**20
 MAX_ROWS = 4_000_000
@@ -127,7 +131,7 @@ def pick(
     """Rows that are not blank, with the fields at these places."""
     for number, fields in lines:
         if len(fields) == width:
-            picked = tuple("" if place is None else fields[place].strip() for place in places)
+            picked = tuple("" if place is None else shown(fields[place].strip()) for place in places)
             if any(picked):
                 yield number, picked
         elif any(map(str.strip, fields)):
@@ -152,12 +156,30 @@ def header_problems(
     return problems
 
 
+def harmless(text: str) -> str:
+    """Return a field that no spreadsheet takes for a formula, to be written; ``shown`` is its inverse.
+
+    >>> [harmless(text) for text in ("=1+1", "@cow", "-background", "-1.5", "cow", "'=1")]
+    ["'=1+1", "'@cow", "'-background", '-1.5', 'cow', "''=1"]
+    """
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def shown(field: str) -> str:
+    """Return the text of a field that ``harmless`` made, or that a person wrote.
+
+    >>> shown("'=1+1"), shown("''=1"), shown("'tis")
+    ('=1+1', "'=1", "'tis")
+    """
+    return field[1:] if field.startswith("'") and FORMULA.match(field) else field
+
+
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file, at once."""
+    """Write a CSV file, at once, with all fields ``harmless``: names may be those of a stranger."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows([harmless(field) for field in row] for row in rows)
     write_text(path, text.getvalue())
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from multiutility.datasets.files import replacing
+from multiutility.datasets.tables import harmless
 from multiutility.experiments.budget import Budget
 from multiutility.experiments.cells import Cell, CellFiles, CellProgress, Result, run_cells
 from multiutility.experiments.figures import AlphaFigure, BetaFigure, RateFigure
@@ -156,7 +157,8 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    # For spreadsheets: texts may be those of a stranger.
+    writer.writerows({k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in flat)
     return text.getvalue()
 
 

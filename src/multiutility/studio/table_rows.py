@@ -27,7 +27,7 @@ from multiutility.datasets.errors import Problem
 from multiutility.datasets.files import replacing
 from multiutility.datasets.limits import csv_problem
 from multiutility.datasets.pixels import PixelBox, PixelSeed
-from multiutility.datasets.tables import find_separator, header_problems, read_text
+from multiutility.datasets.tables import find_separator, harmless, header_problems, read_text, shown
 from multiutility.datasets.writing import number_text
 
 T = TypeVar("T")
@@ -127,13 +127,13 @@ class Sheet:
 
     def fields(self, row: Row) -> tuple[str, ...]:
         """Return the fields of our columns; empty ones of a row that is too short, as blank rows are."""
-        return tuple(row[place].strip() if place < len(row) else "" for place in self.places)
+        return tuple(shown(row[place].strip()) if place < len(row) else "" for place in self.places)
 
     def row(self, fields: Sequence[str], old: Row) -> Row:
         """Return a row with our fields replaced."""
         new = list(old)
         for place, text in zip(self.places, fields, strict=True):
-            new[place] = text
+            new[place] = harmless(text)
         return new
 
     def write(self, path: Path, rows: Sequence[Row]) -> None:
