@@ -14,7 +14,7 @@ import pytest
 from multiutility.parallel.processes import WorkerError, in_processes
 from process_worker import finish_or_die, nothing, raise_value_error, until, want_memory
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
 HERE = Path(__file__).parent
 
