@@ -46,7 +46,7 @@ from environments import MissingPeerError
 from multiutility import LabelingProblem
 from multiutility.annotations import Full
 from multiutility.learning import SSVM, FrankWolfe
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.solution import Record
 from training_sets import Sample, TrainingSet
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -15,14 +15,14 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference import Exact, Expansion, Pinpoint
 from multiutility.learning.cccp import Cccp, Fit, Imputer, better, guarded
-from multiutility.learning.cutting_plane import Cuts, CuttingPlane
-from multiutility.learning.dual import Dual
 from multiutility.learning.examples import make_examples
-from multiutility.learning.frank_wolfe import FrankWolfe
 from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import LabelingRisk
-from multiutility.learning.risk import objective
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.cutting_plane import Cuts, CuttingPlane
+from multiutility.learning.optimizers.dual import Dual
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.risk import objective
+from multiutility.learning.optimizers.solution import Record
 from multiutility.models import Potts
 
 

@@ -26,8 +26,8 @@ from multiutility.files import replacing
 from multiutility.inference.solver import Result
 from multiutility.learning import CuttingPlane, FrankWolfe, journal
 from multiutility.learning.checkpoint import CheckpointError, CheckpointWarning, read_checkpoint
-from multiutility.learning.frank_wolfe import Run
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.frank_wolfe import Run
+from multiutility.learning.optimizers.solution import Record
 from multiutility.problem import LabelingProblem
 
 

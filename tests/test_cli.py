@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
 from multiutility.learning import journal
-from multiutility.learning.frank_wolfe import Run
+from multiutility.learning.optimizers.frank_wolfe import Run
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset

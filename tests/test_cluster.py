@@ -24,9 +24,9 @@ from multiutility.datasets import DatasetFolder, read_mask
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning import SSVM, shards
 from multiutility.learning.examples import make_examples
-from multiutility.learning.initial import soft_start
+from multiutility.learning.optimizers.solution import Record
 from multiutility.learning.places import Elsewhere
-from multiutility.learning.solution import Record
+from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Threads
 from multiutility.parallel.dask import Cluster, ClusterError
 from multiutility.vision import Segmenter

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 
 from learning_cases import fulls, hinge, make_risk, random_problems, tags
 from multiutility.inference import Expansion
-from multiutility.learning.cutting_plane import CuttingPlane
-from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.quadratic import maximize_on_simplex
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.cutting_plane import CuttingPlane
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.quadratic import maximize_on_simplex
+from multiutility.learning.optimizers.solution import Record
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -28,7 +28,7 @@ from multiutility.annotations.annotation import Annotation
 from multiutility.inference import Exact, Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import SSVM, CuttingPlane, FrankWolfe, MultiUtilitySSVM, SelfTraining
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.solution import Record
 from multiutility.metrics import accuracy, total_confusion
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem

@@ -9,10 +9,10 @@ from scipy.optimize import minimize, minimize_scalar
 
 from learning_cases import fulls, hinge, make_risk, random_problems, tags
 from multiutility.inference import Expansion
-from multiutility.learning.bundle import exchange
-from multiutility.learning.dual import Dual, ascend, line_search
-from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.bundle import exchange
+from multiutility.learning.optimizers.dual import Dual, ascend, line_search
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Record
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 

@@ -15,7 +15,7 @@ from multiutility.energy import Energy
 from multiutility.inference import Expansion, Result
 from multiutility.learning.examples import class_weights, make_examples, slack_costs
 from multiutility.learning.labeling_risk import Instance, LabelingRisk
-from multiutility.learning.risk import n_weights, objective
+from multiutility.learning.optimizers.risk import n_weights, objective
 from multiutility.models import Potts
 
 

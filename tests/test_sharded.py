@@ -17,8 +17,8 @@ from multiutility.inference import Exact
 from multiutility.learning import MultiUtilitySSVM, journal, places
 from multiutility.learning.checkpoint import CheckpointError
 from multiutility.learning.examples import make_examples, slack_costs
-from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import soft_start
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Record
 from multiutility.learning.shard import (
     Change,
     Settings,
@@ -32,7 +32,7 @@ from multiutility.learning.shard import (
 )
 from multiutility.learning.sharded import ShardedFrankWolfe
 from multiutility.learning.shards import ShardedRisk, Shards
-from multiutility.learning.solution import Record
+from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Executor, Threads
 from multiutility.problem import LabelingProblem
 

@@ -17,7 +17,7 @@ from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox
 from multiutility.inference.pinpoint import UnmetCoverWarning
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.solution import Record
 from multiutility.vision import Segmenter, features
 from multiutility.vision.model_file import FORMAT, KEY, ModelFileError, checksum
 from toy import (

@@ -3,9 +3,9 @@
 Those of ``multiutility.vision.defaults`` hold for ``deep``: the best, or within half a point, by the mean of
 both measures over three folds of MSRC's training images, in both protocols, of C = 0.3 and 1, and of class
 weights 0, 0.25 and 0.5; for tags alone 0 is as good or better. Masks do best with C = 1; tags, with boxes and
-without, with 0.3, which is what alpha = 0.3 makes of it. Most constants in ``learning.initial`` were chosen
-on the same folds. For ``paper`` and ``context``, C = 1 was better than 0.1 and 0.3 for tags and for masks;
-class weights 0.25 and 0.5 were compared. docs/results.md has the searches, by ``multiutility tune``.
+without, with 0.3, which is what alpha = 0.3 makes of it. Most constants in ``learning.starts.soft`` were
+chosen on the same folds. For ``paper`` and ``context``, C = 1 was better than 0.1 and 0.3 for tags and for
+masks; class weights 0.25 and 0.5 were compared. docs/results.md has the searches, by ``multiutility tune``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Learning: from annotated problems to weights."""
 
-from multiutility.learning.cutting_plane import CuttingPlane
 from multiutility.learning.estimators import SSVM, MultiUtilitySSVM, SelfTraining
-from multiutility.learning.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers import CuttingPlane, FrankWolfe
 
 __all__ = ["SSVM", "CuttingPlane", "FrankWolfe", "MultiUtilitySSVM", "SelfTraining"]

@@ -18,7 +18,7 @@ from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
 from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import AT_ONCE
-from multiutility.learning.solution import Callback, Minimizer, Solution, ignore
+from multiutility.learning.optimizers.solution import Callback, Minimizer, Solution, ignore
 from multiutility.models import Potts
 
 S = TypeVar("S")

@@ -31,12 +31,12 @@ from multiutility.learning.examples import (
     slack_costs,
     weighted,
 )
-from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import SoftStart
 from multiutility.learning.journal import Journal, Journaled
 from multiutility.learning.labeling_risk import AT_ONCE
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
 from multiutility.learning.places import Elsewhere, Here, Place
-from multiutility.learning.solution import Callback, Minimizer, Optimizer, Record, Solution
+from multiutility.learning.starts.soft import SoftStart
 from multiutility.memory import n_bytes
 from multiutility.models import Potts
 from multiutility.parallel import Executor

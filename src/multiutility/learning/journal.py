@@ -22,8 +22,8 @@ from multiutility.learning.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from multiutility.learning.risk import Remembering
-from multiutility.learning.solution import Callback, Optimizer, Record, Run, Solution, ignore
+from multiutility.learning.optimizers.risk import Remembering
+from multiutility.learning.optimizers.solution import Callback, Optimizer, Record, Run, Solution, ignore
 from multiutility.memory import make_room
 
 R = TypeVar("R", bound=Remembering)

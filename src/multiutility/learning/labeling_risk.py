@@ -23,7 +23,7 @@ from multiutility.arrays import (
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
-from multiutility.learning.risk import Plane, Violation, objective
+from multiutility.learning.optimizers.risk import Plane, Violation, objective
 from multiutility.problem import LabelingProblem
 
 # Blocks whose energies are in memory at the same time.

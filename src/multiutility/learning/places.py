@@ -13,12 +13,12 @@ from multiutility.inference import Solver
 from multiutility.learning.cccp import Imputer, Imputing
 from multiutility.learning.checkpoint import fit_key
 from multiutility.learning.examples import Example, make_instances
-from multiutility.learning.frank_wolfe import FrankWolfe
-from multiutility.learning.initial import SoftStart, likeliest, soft_start
 from multiutility.learning.labeling_risk import LabelingRisk
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Optimizer
 from multiutility.learning.sharded import ShardedFrankWolfe
 from multiutility.learning.shards import ShardedImputer, ShardedRisk, Shards
-from multiutility.learning.solution import Optimizer
+from multiutility.learning.starts.soft import SoftStart, likeliest, soft_start
 from multiutility.parallel import Executor, Threads
 
 

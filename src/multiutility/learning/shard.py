@@ -18,9 +18,9 @@ from multiutility.array_file import Arrays, part, prefixed
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Solver
 from multiutility.learning.cccp import Imputation, Imputer
-from multiutility.learning.dual import Dual, ascend
 from multiutility.learning.examples import Example, make_instances
 from multiutility.learning.labeling_risk import AT_ONCE, LabelingRisk
+from multiutility.learning.optimizers.dual import Dual, ascend
 
 # Rounds of line searches along the directions of all shards.
 N_SEARCHES = 20

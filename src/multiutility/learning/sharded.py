@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from multiutility.array_file import Arrays, part, prefixed
 from multiutility.arrays import FloatArray
 from multiutility.learning import shard as at
-from multiutility.learning.dual import projected
+from multiutility.learning.optimizers.dual import projected
+from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 from multiutility.learning.shard import Settings, Step, Total
 from multiutility.learning.shards import ShardedRisk
-from multiutility.learning.solution import Callback, Progress, Solution, finish, ignore
 from multiutility.parallel import Handle
 
 # If less than this part of the steps of a shard is taken, all become more cautious by a factor.

@@ -19,7 +19,7 @@ from typing import Any
 
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.learning.checkpoint import CheckpointError
-from multiutility.learning.solution import Record
+from multiutility.learning.optimizers.solution import Record
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions

@@ -15,7 +15,7 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.solution import Callback, Record
+from multiutility.learning.optimizers.solution import Callback, Record
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor, parts
 from multiutility.problem import LabelingProblem

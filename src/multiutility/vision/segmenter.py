@@ -20,7 +20,7 @@ from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
-from multiutility.learning.solution import Callback
+from multiutility.learning.optimizers.solution import Callback
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor
 from multiutility.vision import defaults

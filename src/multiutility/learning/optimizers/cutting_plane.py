@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray, IndexArray
-from multiutility.learning.dual import projected
-from multiutility.learning.quadratic import maximize_on_simplex
-from multiutility.learning.risk import Plane, Risk, n_weights
-from multiutility.learning.solution import Callback, Progress, Solution, finish, ignore
+from multiutility.learning.optimizers.dual import projected
+from multiutility.learning.optimizers.quadratic import maximize_on_simplex
+from multiutility.learning.optimizers.risk import Plane, Risk, n_weights
+from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 
 
 class Cuts:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
-from multiutility.learning.dual import Dual, projected
-from multiutility.learning.risk import Risk, Violation
-from multiutility.learning.solution import Callback, Progress, Solution, finish, ignore
+from multiutility.learning.optimizers.dual import Dual, projected
+from multiutility.learning.optimizers.risk import Risk, Violation
+from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
-from multiutility.learning.bundle import Bundle
-from multiutility.learning.risk import Risk, Violation, n_weights
+from multiutility.learning.optimizers.bundle import Bundle
+from multiutility.learning.optimizers.risk import Risk, Violation, n_weights
 
 
 class Dual:

@@ -8,7 +8,7 @@ from learning_cases import fulls, random_problems, tags
 from multiutility.annotations import Annotation, Box, Boxes
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning.examples import make_examples
-from multiutility.learning.initial import BALANCE, CERTAIN, LEAST_COVERED, likeliest, soft_start
+from multiutility.learning.starts.soft import BALANCE, CERTAIN, LEAST_COVERED, likeliest, soft_start
 from multiutility.metrics import confusion, recall
 from multiutility.models import Potts
 from multiutility.parallel import Threads

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
-from multiutility.learning.risk import Plane, Risk
+from multiutility.learning.optimizers.risk import Plane, Risk
 from multiutility.memory import make_room
 
 # The slot of a block that holds the mixture of all planes without a slot of their own.

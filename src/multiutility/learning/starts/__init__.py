@@ -1,0 +1,1 @@
+"""Labelings that learning from weak annotations begins with."""
