@@ -72,8 +72,10 @@ click one point of each in one more image
         return f"{what}, and {little} says where they are: click one point of each in {images}"
 
 
-def unidentified(bags: Iterable[Bag], n_labels: int) -> list[Group]:
+def unidentified(bags: Iterable[Bag], n_labels: int, name: str = "bags") -> list[Group]:
     """Return the groups of labels that annotations, a bag for each instance, cannot tell apart.
+
+    Errors begin with ``name``.
 
     Two labels are exchangeable if exchanging their names changes no annotation: whatever is learned for one
     of them then fits the other just as well. An annotation stays the same if it names neither of the labels,
@@ -103,7 +105,7 @@ def unidentified(bags: Iterable[Bag], n_labels: int) -> list[Group]:
     for n, bag in enumerate(all_bags):
         wrong = [label for label in bag.tagged | bag.placed if not 0 <= label < n_labels]
         if wrong:
-            raise ValueError(f"bags[{n}] names label {min(wrong)}: expected labels in 0..{n_labels - 1}")
+            raise ValueError(f"{name}[{n}] names label {min(wrong)}: expected labels in 0..{n_labels - 1}")
         tagged[n, list(bag.tagged - bag.placed)] = True
         placed[n, list(bag.placed)] = True
     pairs = confused(both(tagged), either(tagged | placed), either(placed))

@@ -61,7 +61,7 @@ def unidentified_annotations(
     >>> unidentified_annotations([cow] * 4, n_labels=2)
     [Group(labels=(0, 1), n_together=4, n_apart=0, n_placed=0, n_wanted=2)]
     """
-    return unidentified((bag_of(one, n_labels, other) for one in annotations), n_labels)
+    return unidentified((bag_of(one, n_labels, other) for one in annotations), n_labels, "annotations")
 
 
 def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag:
@@ -77,7 +77,8 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
 
 def weak_bag(sample: Sample, n_labels: int, other: int | None) -> Bag:
     """Return the labels that the tables name for an image."""
-    boxes, seeds = (tuple(mark for _, mark in rows) for rows in (sample.box_rows, sample.seed_rows))
+    boxes = tuple(box for _, box in sample.box_rows)
+    seeds = tuple(seed for _, seed in sample.seed_rows)
     return bag_of(PixelAnnotation(tags=sample.tags, boxes=boxes, seeds=seeds), n_labels, other)
 
 
