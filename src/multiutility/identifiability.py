@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import NDArray
 
 from multiutility.arrays import BoolArray, FloatArray
 
@@ -109,8 +109,8 @@ def unidentified(bags: Iterable[Bag], n_labels: int, name: str = "bags") -> list
         tagged[n, list(bag.tagged - bag.placed)] = True
         placed[n, list(bag.placed)] = True
     pairs = confused(both(tagged), either(tagged | placed), either(placed))
-    n_groups, owner = connected_components(pairs, directed=False)
-    groups = (np.flatnonzero(owner == group).tolist() for group in range(n_groups))
+    first = first_connected(pairs)
+    groups = (np.flatnonzero(first == label).tolist() for label in range(n_labels))
     return [described(labels, tagged, placed) for labels in groups if len(labels) > 1]
 
 
@@ -124,6 +124,19 @@ def confused(together: FloatArray, named: FloatArray, placed: FloatArray) -> Boo
     few = telling < np.minimum(LEAST, together)
     scarce = (telling < SHARE * named) & (placed < LEAST)
     return np.triu(few | scarce, k=1)
+
+
+def first_connected(pairs: BoolArray) -> NDArray[np.intp]:
+    """Return the first label of the connected component of each [K], by pairs [K, K].
+
+    >>> first_connected(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
+    [0, 1, 0]
+    """
+    reached = pairs | pairs.T | np.eye(len(pairs), dtype=np.bool_)
+    # Twice as far each time; SciPy's way takes longer to import than all of this to run.
+    for _ in range(len(pairs).bit_length()):
+        reached = both(reached) > 0
+    return np.asarray(reached.argmax(axis=1))
 
 
 def both(labels: BoolArray) -> FloatArray:
