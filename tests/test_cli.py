@@ -100,9 +100,11 @@ def test_version() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others on Windows")
 def test_ctrl_c_while_libraries_are_loaded_is_told_in_one_line() -> None:
+    # Processes of the background ignore Ctrl-C, and so do those that they start.
     code = """
-import sys, time
+import signal, sys, time
 from multiutility.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
 assert not {"typer", "numpy", "rich"} & set(sys.modules)
 
 class Slow:
