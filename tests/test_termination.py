@@ -78,7 +78,10 @@ def test_an_interrupt_ends_a_native_call(call: str) -> None:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)
-        output, errors = process.communicate(timeout=WATCHDOG_SECONDS)
+        try:
+            output, errors = process.communicate(timeout=WATCHDOG_SECONDS)
+        finally:
+            process.kill()
     assert "done" not in output
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
