@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
-from multiutility.learning import journal
-from multiutility.learning.optimizers.frank_wolfe import Run
+from multiutility.learning import journal, places
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, Run
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
@@ -100,9 +101,11 @@ def test_version() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others on Windows")
 def test_ctrl_c_while_libraries_are_loaded_is_told_in_one_line() -> None:
+    # Processes of the background ignore Ctrl-C, and so do those that they start.
     code = """
-import sys, time
+import signal, sys, time
 from multiutility.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
 assert not {"typer", "numpy", "rich"} & set(sys.modules)
 
 class Slow:
@@ -278,6 +281,17 @@ def test_train_tells_programs_what_it_did(folder: Path, tmp_path: Path) -> None:
     assert told["model"] == str(out)
     assert out.is_file()
     assert "split train" in done.stderr
+    assert "stopped" not in done.stderr
+
+
+def test_train_tells_that_it_stopped_short_of_its_tolerance(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "FrankWolfe", lambda: FrankWolfe(max_passes=1))
+    done = run("train", folder, "--C", 100, "--out", tmp_path / "m.safetensors")
+    assert done.exit_code == 0
+    told = " ".join(done.stderr.split())
+    assert re.search(r"Note: learning stopped after \d+ passes with a gap of \d+\.\d%, not below tol", told)
 
 
 def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ def test_tied_labels_with_label_costs_come_to_an_end() -> None:
     assert done.stdout.split() == ["0.5"] * 3
 
 
+# Processes of the background ignore Ctrl-C, and so do those that they start.
 LONG_CALL = """
+import signal
 import numpy as np
 from multiutility import Energy
 from multiutility.inference import Expansion
@@ -55,6 +57,7 @@ node = np.arange(40_000).reshape(200, 200)
 pairs = ((node[:, 1:], node[:, :-1]), (node[1:], node[:-1]))
 edges = np.concatenate([np.stack((a.ravel(), b.ravel()), 1) for a, b in pairs])
 rng = np.random.default_rng(0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 large = Energy(rng.random((node.size, 8)), edges, rng.random(len(edges)))
 small = Energy([[0.0, 1.0]])
 """
@@ -75,7 +78,10 @@ def test_an_interrupt_ends_a_native_call(call: str) -> None:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)
-        output, errors = process.communicate(timeout=WATCHDOG_SECONDS)
+        try:
+            output, errors = process.communicate(timeout=WATCHDOG_SECONDS)
+        finally:
+            process.kill()
     assert "done" not in output
     assert errors.rstrip().endswith("KeyboardInterrupt")
 

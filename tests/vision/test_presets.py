@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import is_dataclass
 from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from multiutility.vision import features
 from multiutility.vision.borders import Borders
+from multiutility.vision.features import KINDS
 from multiutility.vision.features.boundary import Boundary
 from multiutility.vision.features.location import Location
 from multiutility.vision.features.parameters import decode, encode
@@ -146,6 +151,30 @@ def test_fit_sees_few_images_chosen_by_the_seed() -> None:
     assert chosen[0] == chosen[1] != chosen[2]
     with pytest.raises(ValueError, match="no images"):
         own.fit([], 0)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_can_be_named_in_a_model(name: str) -> None:
+    found = preset(name)
+    assert decode(encode(found.nodes)) == found.nodes
+    assert decode(encode(found.edges)) == found.edges
+    assert decode(encode(found.superpixels)) == found.superpixels
+
+
+def test_every_descriptor_of_the_package_can_be_named_in_a_model() -> None:
+    for module in map(import_module, sorted({*KINDS.values(), *modules_of_features()})):
+        own = (
+            one
+            for one in vars(module).values()
+            if isinstance(one, type) and one.__module__ == module.__name__
+        )
+        for kind in own:
+            if is_dataclass(kind) and {"describe", "fit"} <= set(dir(kind)):
+                assert KINDS[kind.__name__] == module.__name__
+
+
+def modules_of_features() -> list[str]:
+    return [f"{features.__name__}.{found.name}" for found in iter_modules(features.__path__)]
 
 
 def test_only_known_kinds_can_be_named() -> None:

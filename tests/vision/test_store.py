@@ -101,6 +101,18 @@ def test_kept_features_are_those_computed(tmp_path: Path, n_jobs: int) -> None:
         assert any(name != threading.main_thread().name for photo in photos for name in photo.looks)
 
 
+@pytest.mark.parametrize("piecewise", [False, True])
+def test_kept_images_may_get_another_problem(tmp_path: Path, piecewise: bool) -> None:
+    photos, preset = noises(1), fitted()
+    expected = preset.prepare(photos[0].image())
+    (kept,) = FeatureStore(tmp_path, piecewise=piecewise).prepare(preset, photos)
+    alone = kept.with_problem(kept.problem.changed(node_sizes=np.arange(1, kept.problem.n_nodes + 1)))
+    assert alone.problem.node_sizes[-1] == kept.problem.n_nodes
+    np.testing.assert_array_equal(alone.problem.node_features, expected.problem.node_features)
+    np.testing.assert_array_equal(alone.regions, expected.regions)
+    assert (alone.fetch is None) == (kept.fetch is None)
+
+
 def test_files_are_safetensors_mapped_into_memory(tmp_path: Path) -> None:
     (prepared,) = FeatureStore(tmp_path).prepare(fitted(), noises(1))
     (path,) = files(tmp_path)

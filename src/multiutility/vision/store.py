@@ -265,6 +265,10 @@ class StoredImage(Prepared):
         """How to get the regions another time."""
         return self.reader.regions
 
+    def with_problem(self, problem: LabelingProblem) -> Prepared:
+        """Return the same image with another problem; its regions are still read each time."""
+        return StoredImage(problem, self.reader)
+
 
 def read_mapped(file: ImageFile) -> StoredImage:
     """Return an image whose features and regions are mapped from its file."""

@@ -18,6 +18,7 @@ KINDS = {
     "ColorMean": "multiutility.vision.features.color_moments",
     "ColorSpread": "multiutility.vision.features.color_moments",
     "ColorWords": "multiutility.vision.features.color_words",
+    "Constant": "multiutility.vision.features.constant",
     "Dilated": "multiutility.vision.features.dilated",
     "EfficientNet": "multiutility.vision.features.network",
     "Extent": "multiutility.vision.features.shape",

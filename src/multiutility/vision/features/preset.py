@@ -46,6 +46,10 @@ class Prepared:
         """How to get the regions another time, if nobody should keep them."""
         return None
 
+    def with_problem(self, problem: LabelingProblem) -> Prepared:
+        """Return the same image with another problem on its regions."""
+        return Prepared(problem, self.regions)
+
 
 @dataclass(frozen=True)
 class Preset:
