@@ -45,7 +45,7 @@ def test_self_training_is_that_of_the_learner(
 
 
 def test_local_models_have_no_pairwise_weights(mixed: TrainingSet) -> None:
-    weights = learn("local", mixed, FAST).weights
+    weights = learn("local", mixed, FAST).predictor.weights
     n_edges = mixed.prepared[0].problem.edge_features.shape[1]
     assert not weights[-n_edges:].any()
     assert weights[:-n_edges].any()
@@ -60,7 +60,7 @@ def test_boxed_labels_are_not_spread_if_they_are_tagged_too() -> None:
 
 @pytest.mark.parametrize("method", ["ridge", "logistic"])
 def test_naive_methods_learn_the_toy(mixed: TrainingSet, method: str) -> None:
-    model = learn(method, mixed, {"penalty": 0.001})
+    model = learn(method, mixed, {"penalty": 0.001}).predictor
     labels = model.labelings(mixed.prepared[:2])
     for n, given in enumerate(labels):
         mask = mixed.small_annotation(n).mask
