@@ -19,7 +19,8 @@ from multiutility.experiments.cells import Cell, CellProgress, Full, Result
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.gain import BASELINES, MIXES, Gain, pool, run_gain
 from multiutility.experiments.gain_checks import checks_of
-from multiutility.experiments.gain_report import Measured, dataset_table, recovered, sections_of
+from multiutility.experiments.gain_findings import Findings, Measured, recovered
+from multiutility.experiments.gain_report import dataset_table, sections_of
 from multiutility.experiments.report import Check, Sheet
 from multiutility.experiments.results_page import join_pages
 from multiutility.experiments.study import Fold, Outcome, Setup, Study
@@ -94,7 +95,7 @@ def test_quick_runs_write_everything_and_keep_cells(setups: list[Setup], tmp_pat
         assert [row["dataset"] for row in csv.DictReader(file)] == ["one"] * 8 + ["two"] * 8
     page = (tmp_path / "gain.md").read_text()
     assert page == finished.page
-    assert "one has too few training images for 20 masks" in page
+    assert "too few images to learn from: 20 masks of one, two." in page
     assert "nan" not in page
     assert read_image(tmp_path / "gain.png").ndim == read_image(tmp_path / "gain-recovered.png").ndim == 3
     told.clear()
@@ -105,7 +106,8 @@ def test_quick_runs_write_everything_and_keep_cells(setups: list[Setup], tmp_pat
 
 
 def test_folds_are_learned_from_the_others_and_cover_all_images(setups: list[Setup], tmp_path: Path) -> None:
-    setup, gain = replace(setups[0], baselines=False), Gain((5,), ("points",), n_folds=3)
+    setup = replace(setups[0], baselines=False, n_processes=2)
+    gain = Gain((5,), ("points",), n_folds=3)
     told = list[tuple[str, int, int, bool]]()
     run_gain(gain, [setup], tmp_path, told=listener(told))
     assert {name for name, *_ in told} == {f"one, fold {n} of 3" for n in (1, 2, 3)}
@@ -207,19 +209,23 @@ def made_up(scores: Scores, name: str = "one", about: dict[str, Any] | None = No
     return Measured(name, 30, 40, ("a", "b"), Sheet(results), results, [])
 
 
+def checked(*measured: Measured) -> list[Check]:
+    return checks_of(Findings(measured, (5,), MIXES), BASELINES)
+
+
 def answers(checks: list[Check]) -> list[bool | None]:
     return [check.holds for check in checks]
 
 
 def test_all_is_well() -> None:
-    found = checks_of([made_up(SCORES), made_up(SCORES, "two")], BASELINES)
+    found = checked(made_up(SCORES), made_up(SCORES, "two"))
     assert answers(found) == [True] * 8 + [None]
     assert found[0].detail == "0 of 30"
     assert "no model has an estimate" in found[-1].detail
 
 
 def test_nothing_was_run() -> None:
-    assert set(answers(checks_of([made_up({})], BASELINES))) == {None}
+    assert set(answers(checked(made_up({})))) == {None}
 
 
 def test_the_gap_is_that_of_all_datasets_together() -> None:
@@ -236,24 +242,24 @@ def test_the_gap_is_that_of_all_datasets_together() -> None:
     assert np.isnan(alone.parts).all()
     assert alone.text == ["-"] * 3
     assert recovered([made_up(flat)], "tags", 20) is None
-    assert answers(checks_of([made_up(flat)], BASELINES))[4] is None
+    assert answers(checked(made_up(flat)))[4] is None
 
 
 @pytest.mark.parametrize(("lower", "holds"), [(0.695, True), (0.68, False)])
 def test_some_noise_is_allowed_but_not_much(lower: float, holds: bool) -> None:
     names = [f"dataset {n}" for n in range(20)]
-    some = [made_up({**SCORES, ("points", 5, "ours"): lower}, names[0])]
+    some = made_up({**SCORES, ("points", 5, "ours"): lower}, names[0])
     # 3 of 300 comparisons.
-    check = checks_of(some + [made_up(SCORES, name) for name in names[1:]], BASELINES)[0]
+    check = checked(some, *(made_up(SCORES, name) for name in names[1:]))[0]
     assert check.holds is holds
     assert check.detail.startswith("3 of 300: dataset 0, points with 5 masks: accuracy -")
     # 3 of 15 are too many, however small.
-    assert checks_of(some, BASELINES)[0].holds is False
+    assert checked(some)[0].holds is False
 
 
 def test_little_is_recovered() -> None:
     poor = {**SCORES, ("tags+seeds", 5, "ours"): 0.74, ("tags+boxes", 0, "ours"): 0.7}
-    found = {check.claim: check.holds for check in checks_of([made_up(poor)], BASELINES)}
+    found = {check.claim: check.holds for check in checked(made_up(poor))}
     assert [claim for claim, holds in found.items() if holds is False] == [
         "With 5 masks, tags+seeds recover 0.4 of the gap in mean IoU",
         "Without masks, tags+boxes reach 0.8 of the mean IoU of all masks, in the mean over datasets",
@@ -262,13 +268,13 @@ def test_little_is_recovered() -> None:
 
 def test_others_that_win_are_listed() -> None:
     one = made_up({**SCORES, ("tags", 5, "ridge"): 0.88, ("tags", 5, "logistic"): 0.86})
-    check = checks_of([one], BASELINES)[7]
+    check = checked(one)[7]
     assert check.holds is False
     assert check.detail.startswith(
         "one, tags with 5 masks by ridge: accuracy / mean recall / mean IoU +2.0 ±"
     )
     assert "logistic" not in check.detail
-    page = "\n".join(sections_of([one], (5,), MIXES, BASELINES))
+    page = "\n".join(sections_of(Findings([one], (5,), MIXES), BASELINES))
     (line,) = [line for line in page.split("\n") if line.startswith("| one | tags | 5 | 0.860 / 0.860 /")]
     assert line.endswith("| ridge |")
 
@@ -279,14 +285,15 @@ def test_others_that_win_are_listed() -> None:
 def test_estimates_are_compared_with_scores(low: float, high: float, holds: bool) -> None:
     estimate = {"estimate": {"accuracy": [0.9, low, high], "mean_recall": [0.9, low, high]}}
     one = made_up({("none", "all", "ours"): 0.9, ("tags", 0, "ours"): 0.1}, about=estimate)
-    check = checks_of([one], BASELINES)[-1]
+    check = checked(one)[-1]
     assert check.holds is holds
     assert check.detail.endswith("2 intervals")
     assert one.sheet.results[0].row["estimate"] == estimate["estimate"]
 
 
 def test_tables_have_all_cells() -> None:
-    text = dataset_table(made_up(SCORES), (5, 20), MIXES)
+    one = made_up(SCORES)
+    text = dataset_table(Findings([one], (20, 5), MIXES), one)
     assert len(text.split("\n")) == 2 + 5 + 6 + 1
     assert (
         "| points | 5 | 0.860 / 0.860 / 0.754 | +16.0 ± 0.0 / +16.0 ± 0.0 / +21.6 ± 0.0 points | no | 1 |"

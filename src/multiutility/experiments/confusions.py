@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.arrays import FloatArray
+from multiutility.arrays import FloatArray, freeze
 from multiutility.metrics import accuracy, mean_iou, mean_recall
 
 N_RESAMPLED = 1000
@@ -169,11 +170,16 @@ def bootstrapped(runs: Sequence[Confusions], random_state: int = 0) -> FloatArra
 
     The draws depend on the number of images alone, so that all that is of the same images can be paired.
     """
-    n_images = runs[0].n_images
+    weights = bootstrap_weights(runs[0].n_images, random_state)
+    return np.asarray(np.mean([one.resampled(weights) for one in runs], axis=0))
+
+
+@lru_cache(maxsize=8)
+def bootstrap_weights(n_images: int, random_state: int) -> FloatArray:
+    """How often each image counts, [1 + B, N]: once, and as often as it is drawn; kept, to be used again."""
     rng = np.random.default_rng(random_state)
     drawn = rng.multinomial(n_images, np.full(n_images, 1 / n_images), N_RESAMPLED).astype(np.float64)
-    weights = np.concatenate((np.ones((1, n_images)), drawn))
-    return np.asarray(np.mean([one.resampled(weights) for one in runs], axis=0))
+    return freeze(np.concatenate((np.ones((1, n_images)), drawn)), np.float64)
 
 
 def standard_errors(runs: Sequence[Confusions], random_state: int = 0) -> tuple[float, float, float]:

@@ -23,7 +23,8 @@ from multiutility.experiments.experiment import (
     write_files,
 )
 from multiutility.experiments.gain_checks import checks_of
-from multiutility.experiments.gain_report import Measured, plots_of, recovered_rows, sections_of
+from multiutility.experiments.gain_findings import Findings, Measured
+from multiutility.experiments.gain_report import plots_of, recovered_rows, sections_of
 from multiutility.experiments.methods import LOGISTIC, RIDGE, SELF_STRONG
 from multiutility.experiments.report import Report, Sheet
 from multiutility.experiments.study import Fold, Outcome, Setup, Study
@@ -162,15 +163,22 @@ def pool(results: Sequence[Result]) -> Result:
 
 def write_gain(gain: Gain, setup: Setup, titles: Titles, measured: Sequence[Measured], out: Path) -> Finished:
     """Write all files."""
-    what = measured, gain.masks, gain.mixes
-    report = Report(TITLE, sections_of(*what, BASELINES), checks_of(measured, BASELINES), plots_of(*what))
+    findings = Findings(measured, gain.masks, gain.mixes)
+    sections, checks = sections_of(findings, BASELINES), checks_of(findings, BASELINES)
+    report = Report(TITLE, sections, checks, plots_of(findings))
     how = f"{gain.n_folds} folds of `{setup.train}`" if gain.n_folds else f"`{setup.test}`"
     heading = f"## {TITLE} ({setup.features_name}, {setup.protocol}, {how})"
     results = [result for one in measured for result in one.sheet.results]
     about = [data_note(gain, setup, measured), *skip_notes(measured), *parameter_notes(results)]
-    rows = [{"dataset": one.name, **result.row} for one in measured for result in one.sheet.results]
     page = page_text(titles, heading, about, report)
-    content = {**as_json(gain, setup, titles, measured, report), "rows": [plain(row) for row in rows]}
+    rows = [{"dataset": one.name, **result.row} for one in measured for result in one.sheet.results]
+    content = {
+        **about_run(gain, setup, titles, measured),
+        "rows": [plain(row) for row in rows],
+        "recovered": recovered_rows(findings),
+        "checks": [check.plain for check in checks],
+        "seconds": round(sum(result.outcome.seconds for result in results), 2),
+    }
     return write_files(titles.name, content, rows, report, page, out)
 
 
@@ -189,18 +197,18 @@ def data_note(gain: Gain, setup: Setup, measured: Sequence[Measured]) -> str:
 
 def skip_notes(measured: Sequence[Measured]) -> list[str]:
     """Return what was left out, and why."""
+    names: dict[int, list[str]] = {}
+    for one in measured:
+        for number in one.skipped:
+            names.setdefault(number, []).append(one.name)
     return [
-        f"{one.name} has too few training images for {' and '.join(map(str, one.skipped))} masks and a weak "
-        "annotation: these cells are left out."
-        for one in measured
-        if one.skipped
+        f"Left out, as there are too few images to learn from: {number} masks of {', '.join(some)}."
+        for number, some in names.items()
     ]
 
 
-def as_json(
-    gain: Gain, setup: Setup, titles: Titles, measured: Sequence[Measured], report: Report
-) -> dict[str, Any]:
-    """Return datasets, recovered parts and checks in plain values."""
+def about_run(gain: Gain, setup: Setup, titles: Titles, measured: Sequence[Measured]) -> dict[str, Any]:
+    """Return what was run on, in plain values."""
     return {
         "experiment": titles.name,
         "command": titles.command,
@@ -220,7 +228,4 @@ def as_json(
             }
             for one in measured
         ],
-        "recovered": recovered_rows(measured, gain.masks, gain.mixes),
-        "checks": [check.plain for check in report.checks],
-        "seconds": round(sum(r.outcome.seconds for one in measured for r in one.sheet.results), 2),
     }

@@ -22,6 +22,7 @@ SHOWING = frozenset(
         "figures",
         "gain",
         "gain_checks",
+        "gain_findings",
         "gain_report",
         "markup",
         "next_labels",
