@@ -83,12 +83,13 @@ def drawn_dots(rows: Sequence[str], series: Sequence[Dots]) -> Draw:
         for one in series:
             places = [n for n, pair in enumerate(one.pairs) if pair is not None]
             values = [pair[measure] for pair in one.pairs if pair is not None]
-            fill = "none" if one.paper else COLORS[one.color]
+            color = COLORS[one.color % len(COLORS)]
+            fill = "none" if one.paper else color
             axes.plot(
                 values,
                 places,
                 "o",
-                color=COLORS[one.color],
+                color=color,
                 markerfacecolor=fill,
                 label=one.name,
                 markersize=7,
