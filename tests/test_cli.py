@@ -141,6 +141,28 @@ def test_validate_tells_problems_by_its_exit_code(folder: Path, tmp_path: Path) 
     assert run("validate", tmp_path / "nowhere").exit_code == 2
 
 
+def test_classes_that_cannot_be_told_apart_are_named(folder: Path, tmp_path: Path) -> None:
+    weak, model = tmp_path / "weak", tmp_path / "m.safetensors"
+    assert run("weaken", folder, weak, "--split", "train", "--tags", "--boxes").exit_code == 0
+    advice = (
+        "Note: sky and grass come together in all 8 images that have them, and nothing says where they are: "
+        "click one point of each in three images\n"
+    )
+    told = run("validate", weak)
+    assert told.exit_code == 0
+    assert told.stderr == f"No problems.\n{advice}"
+    told = run("validate", weak, "--json")
+    assert (told.exit_code, json.loads(told.stdout), told.stderr) == (0, [], advice)
+    told = run("train", weak, "--out", model)
+    assert told.exit_code == 0
+    assert advice in told.stderr
+    # Points in three images are enough: the grass is what is left.
+    rows = [f"picture{n:02},sky,{n},1\n" for n in range(3)]
+    (weak / "seeds.csv").write_text("".join(["image,label,x,y\n", *rows]))
+    assert run("validate", weak).stderr == "No problems.\n"
+    assert "come together" not in run("train", weak, "--out", model).stderr
+
+
 def test_summary_counts_and_draws(folder: Path, tmp_path: Path) -> None:
     told = run("summary", folder, "--json", "--picture", tmp_path / "s.png")
     assert told.exit_code == 0

@@ -55,6 +55,10 @@ PAGES = (
     Page("multiutility.learning"),
     Page("multiutility.checks", ("check_annotation", "check_model", "check_solver")),
     Page("multiutility.metrics", (*CONFUSIONS, *SCORES)),
+    Page(
+        "multiutility.identifiability",
+        ("unidentified", "Bag", "Group", "UnidentifiedLabelsWarning", "warn_unidentified"),
+    ),
     Page("multiutility.memory", ("ArrayCache", "CachedArray", "MemoryLimit", "NoLimit", "MemoryLimitError")),
     Page("multiutility.parallel"),
     Page("multiutility.parallel.dask", ("Cluster", "ClusterError")),

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
+from multiutility.studio import review
 from studio_cases import COW, NAMES, SIZE, TOKEN, horizon, marks, packed, running
 
 
@@ -121,6 +122,37 @@ def test_without_a_model(client: httpx.Client) -> None:
     state = client.get("/api/training").json()
     assert state["status"] == "none"
     assert state["annotated"] == {"any": 2, "images": 3, "mask": 1, "boxes": 1, "seeds": 0, "tags": 1}
+
+
+def test_labels_that_cannot_be_told_apart_are_named(client: httpx.Client, folder: Path) -> None:
+    assert client.get("/api/suggestions").json()["unidentified"] == []
+    rows = ["one,sky\n", "one,grass\n", "drei ü,sky\n", "drei ü,grass\n"]
+    (folder / "tags.csv").write_text("".join(["image,label\n", *rows]), "utf-8")
+    # One of three images has a mask of both, and one more would be enough to tell.
+    advice = (
+        "grass and sky come together in 2 of 3 images that have them, and too little says where they are: "
+        "click one point of each in one more image"
+    )
+    assert client.get("/api/suggestions").json()["unidentified"] == [advice]
+    (folder / "seeds.csv").write_text("image,label,x,y\none,sky,3,4\n", "utf-8")
+    assert client.get("/api/suggestions").json()["unidentified"] == []
+    # What cannot be read tells nothing, and stops nothing.
+    (folder / "seeds.csv").unlink()
+    (folder / "masks" / "two.png").write_bytes(b"half a mask")
+    (found,) = client.get("/api/suggestions").json()["unidentified"]
+    assert found.startswith("grass and sky come together in all 2 images")
+
+
+def test_labels_are_not_named_while_masks_are_unread(
+    client: httpx.Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ["one,sky\n", "one,grass\n", "drei ü,sky\n", "drei ü,grass\n"]
+    (folder / "tags.csv").write_text("".join(["image,label\n", *rows]), "utf-8")
+    monkeypatch.setattr(review, "PATIENCE", -1.0)
+    assert client.get("/api/suggestions").json()["unidentified"] == []
+    while client.get("/api/images").json()["unread"]:
+        time.sleep(0.01)
+    assert len(client.get("/api/suggestions").json()["unidentified"]) == 1
 
 
 def test_damaged_files_do_not_stop_the_rest(client: httpx.Client, folder: Path) -> None:

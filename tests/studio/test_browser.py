@@ -463,6 +463,17 @@ def test_train_review_next(studio: Studio) -> None:
     page.wait_for_selector("canvas.picture")
 
 
+def test_labels_that_cannot_be_told_apart_are_named(studio: Studio) -> None:
+    first, second = (one.name for one in CLASSES[:2])
+    shutil.rmtree(studio.folder / "masks")
+    rows = [f"{BARE},{name}\n" for name in (first, second)]
+    (studio.folder / "tags.csv").write_text("".join(["image,label\n", *rows]), "utf-8")
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/next")
+    page.wait_for_selector(f"p.note:has-text('{first} and {second} come together in the only image')")
+    page.wait_for_selector(".suggestions a")
+
+
 def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
     page = studio.open(BARE, "tags")
     held: list[Route] = []

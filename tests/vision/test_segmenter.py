@@ -16,6 +16,7 @@ from sklearn.base import clone
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox
+from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.optimizers.solution import Record
 from multiutility.vision import Segmenter, features
@@ -370,6 +371,8 @@ def test_arguments_are_checked(mixed: DatasetFolder) -> None:
     outside = PixelAnnotation(boxes=(PixelBox(0, 20, 20, 30, 30),))
     with pytest.raises(ValueError, match=r"images\[0\].*no pixel"):
         Segmenter(toy_preset()).fit([image], [outside], classes=["a", "b"])
+    with pytest.raises(ValueError, match=r"annotations\[0\] names label 1: expected labels in 0..0"):
+        Segmenter(toy_preset()).fit([image], [PixelAnnotation(tags=(0, 1))], classes=["a"])
     with pytest.raises(ValueError, match="features are 'dep': expected one of"):
         Segmenter("dep").fit(mixed)
 
@@ -382,6 +385,26 @@ def test_boxes_that_cannot_be_filled_are_named() -> None:
     fine = PixelAnnotation(tags=(SKY, GRASS))
     with pytest.warns(UnmetCoverWarning, match=r"images\[1\]: boxes of (cow|boat|boat, cow) cannot all"):
         Segmenter(toy_preset(), C=0.1, tol=0.3).fit([image, image[:, ::-1]], [fine, clash], classes=CLASSES)
+
+
+def test_labels_that_cannot_be_told_apart_are_named_before_anything_is_computed(mixed: DatasetFolder) -> None:
+    nothing = Segmenter("dep")
+    advice = (
+        "sky and grass come together in 10 of 12 images that have them, and too little says where they are"
+    )
+    with (
+        pytest.warns(UnidentifiedLabelsWarning, match=advice) as told,
+        pytest.raises(ValueError, match="features are 'dep'"),
+    ):
+        nothing.fit(mixed)
+    assert [Path(one.filename) for one in told] == [Path(__file__)]
+    annotations = [sample.annotation() for sample in mixed]
+    with (
+        pytest.warns(UnidentifiedLabelsWarning, match=advice) as told,
+        pytest.raises(ValueError, match="features are 'dep'"),
+    ):
+        nothing.fit([sample.path for sample in mixed], annotations, classes=CLASSES)
+    assert [Path(one.filename) for one in told] == [Path(__file__)]
 
 
 def test_masks_without_void_superpixels_need_no_imputation(dataset: DatasetFolder) -> None:

@@ -41,7 +41,8 @@ FOUND = 1
 def validate(folder: DatasetArgument, jobs: JobsOption = 0, json: JsonOption = False) -> None:
     """List every problem of a dataset at once: file, row, what is wrong, and how to mend it.
 
-    The exit code is 1 if there is any.
+    The exit code is 1 if there is any. If not, notes name classes that the annotations of the split
+    [b]train[/b], or else of all images, cannot tell apart, and what to add.
 
     Example: [b]multiutility validate DIR[/b]
     """
@@ -58,6 +59,7 @@ def validate(folder: DatasetArgument, jobs: JobsOption = 0, json: JsonOption = F
         tell(f"{len(findings)} problems." if findings else "No problems.", "red" if findings else "green")
     if findings:
         raise typer.Exit(FOUND)
+    advise(folder)
 
 
 @guarded_anew
@@ -226,6 +228,16 @@ def opened(folder: Path, split: str | None) -> DatasetFolder:
     check_folder(folder)
     dataset = DatasetFolder(folder)
     return dataset if split is None else dataset.split(split)
+
+
+def advise(folder: Path) -> None:
+    """Tell which classes cannot be learned from what is annotated for training."""
+    from multiutility.datasets.bags import unidentified_labels
+    from multiutility.datasets.folder import training_part
+
+    dataset = training_part(opened(folder, None))
+    for group in unidentified_labels(dataset):
+        tell(f"Note: {group.advice(dataset.classes.names)}", "yellow")
 
 
 def sound_dataset(dataset: DatasetFolder, skip_bad: bool) -> tuple[DatasetFolder, list[Skipped]]:

@@ -1,5 +1,6 @@
 """Datasets as folders that a person can make with a spreadsheet, and the formats of others."""
 
+from multiutility.datasets.bags import unidentified_annotations, unidentified_labels
 from multiutility.datasets.class_table import write_classes
 from multiutility.datasets.classes import Classes, Kind, LabelClass
 from multiutility.datasets.errors import DatasetError, Finding
@@ -43,6 +44,8 @@ __all__ = [
     "read_instances",
     "read_mask",
     "summarize",
+    "unidentified_annotations",
+    "unidentified_labels",
     "validate",
     "write_boxes",
     "write_classes",

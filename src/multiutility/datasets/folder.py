@@ -186,6 +186,11 @@ class DatasetFolder:
         )
 
 
+def training_part(dataset: DatasetFolder) -> DatasetFolder:
+    """Return the images that are learned from if nobody says otherwise: the split train, or all."""
+    return dataset.split("train") if "train" in dataset.splits else dataset
+
+
 def raise_problem(path: Path, row: int | None, problem: Problem | None) -> None:
     """Raise if there is a problem."""
     if problem:

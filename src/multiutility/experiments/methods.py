@@ -15,6 +15,7 @@ from multiutility.annotations import Annotation
 from multiutility.datasets.classes import Classes
 from multiutility.experiments.naive import Regression, logistic_weights, naive_predictor, ridge_weights
 from multiutility.experiments.parameters import PENALTIES, learning_parameters
+from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.estimators import SelfTraining
@@ -123,4 +124,5 @@ def without_advice() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UnmetCoverWarning)
+        warnings.simplefilter("ignore", UnidentifiedLabelsWarning)
         yield

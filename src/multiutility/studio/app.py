@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError, stamp
 from multiutility.studio.answers import (
     answer,
@@ -295,7 +295,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
 
 def annotated(dataset: DatasetFolder) -> dict[str, int]:
     """Return how many images there are to learn from, of each kind."""
-    part = dataset.split("train") if "train" in dataset.splits else dataset
+    part = training_part(dataset)
     kinds = [sample.kinds for sample in part]
     counts = {kind: sum(kind in one for one in kinds) for kind in ("mask", "boxes", "seeds", "tags")}
     return {"any": sum(bool(one) for one in kinds), "images": len(part), **counts}

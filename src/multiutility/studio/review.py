@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray
+from multiutility.datasets.bags import unidentified_labels
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.datasets.folder import DatasetFolder, Sample, training_part
 from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.marks import Marks
@@ -88,6 +89,7 @@ class Review:
                 "model": False,
                 "waiting": 0,
                 "suggestions": [start_with(n) for n in bare[::step][:SHOWN]],
+                "unidentified": self.advice(),
             }
         translate = label_table(dataset.classes, model.predictor.classes)
         beliefs = self._predictions.beliefs(model, dataset.names)
@@ -96,7 +98,30 @@ class Review:
         best = suggestions(here, known, dataset.classes.kinds, count=SHOWN)
         shown = [told(one, dataset.classes) for one in best]
         waiting = sum(name not in here and name not in self._unreadable for name in dataset.names)
-        return {"model": True, "waiting": waiting, "suggestions": shown}
+        return {"model": True, "waiting": waiting, "suggestions": shown, "unidentified": self.advice()}
+
+    def advice(self) -> list[str]:
+        """Return which labels the annotations cannot tell apart, and what to add; with a model or without.
+
+        Nothing, if too many masks are still to be read: they may tell; those that were are kept for the next
+        time.
+        """
+        part, end = training_part(self._annotations.dataset()), time.monotonic() + PATIENCE
+
+        def labels_of(sample: Sample) -> frozenset[int]:
+            known = self._annotations.known_labels(sample)
+            if known is None and time.monotonic() > end:
+                raise TimeoutError  # caught below
+            try:
+                known = self._annotations.mask_state(sample.name).labels if known is None else known
+            except DatasetError:
+                return frozenset()  # who opens the image is told
+            return frozenset(label for label in known if label < len(part.classes))
+
+        try:
+            return [group.advice(part.classes.names) for group in unidentified_labels(part, labels_of)]
+        except TimeoutError:
+            return []
 
     def catch_up(self) -> None:
         """Begin to predict images that the model has not looked at, such as new ones; nobody waits for it."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.learning.checkpoint import CheckpointError
 from multiutility.learning.optimizers.solution import Record
 from multiutility.studio.options import Options
@@ -82,7 +82,7 @@ def fraction(name: str) -> float:
 
 def training_images(dataset: DatasetFolder, options: Options) -> DatasetFolder:
     """Return the images that are learned from."""
-    part = dataset.split("train") if "train" in dataset.splits else dataset
+    part = training_part(dataset)
     kept = set(held_out(part)) if options.hold_out else set()
     return part.select(name for name in part.names if name not in kept)
 

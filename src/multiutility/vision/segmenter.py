@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from multiutility.annotations import Annotation
+from multiutility.datasets.bags import unidentified_annotations, unidentified_labels
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.identifiability import warn_unidentified
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
@@ -186,6 +188,7 @@ class Segmenter(BaseEstimator):
         if isinstance(images, DatasetFolder):
             if annotations is not None or classes is not None:
                 raise ValueError("a dataset has its own annotations and classes: give nothing else")
+            warn_unidentified(unidentified_labels(images), images.classes.names)
             return self.fit_prepared(self.prepare(annotated_photos(images), images.classes))
         if annotations is None or classes is None:
             raise ValueError("images without annotations and classes: give both, or a DatasetFolder alone")
@@ -194,6 +197,7 @@ class Segmenter(BaseEstimator):
         pairs = zip(photos(images), annotations, strict=True)
         annotated = [AnnotatedPhoto(p, partial(identity, a)) for p, a in pairs if not a.empty]
         named = classes if isinstance(classes, Classes) else Classes.from_names(classes)
+        warn_unidentified(unidentified_annotations(annotations, len(named), named.other), named.names)
         return self.fit_prepared(self.prepare(annotated, named))
 
     def prepare(self, annotated: Sequence[AnnotatedPhoto], classes: Classes) -> TrainingSet:

@@ -36,18 +36,21 @@ export async function showNext(view) {
   };
 }
 
-function content({ model, waiting, suggestions }) {
+function content({ model, waiting, suggestions, unidentified }) {
+  const notes = unidentified.map((text) => h("p", { class: "note unidentified" }, `${text}.`));
   const intro = model
     ? "Where your next minutes are worth most, by what the model is unsure of, and by what looks unlike the pictures that you have labeled. The list follows what you annotate; train again after ten or twenty."
     : "There is no model yet that could say where it needs help. Begin with tags of these pictures, which takes seconds each, then train.";
   if (!suggestions.length) return [
     h("h1", {}, "What next?"),
     h("p", { class: "intro" }, "Nothing is left to suggest: train again, or add pictures."),
+    ...notes,
   ];
   const best = Math.max(...suggestions.map((one) => one.worth ?? 0));
   return [
     h("h1", {}, "What next?"),
     h("p", { class: "intro" }, intro),
+    ...notes,
     waiting ? h("p", { class: "muted" }, `${plural(waiting, "picture")} the model has not looked at yet.`) : null,
     h("ol", { class: "suggestions" }, suggestions.map((one) => row(one, best))),
   ].filter(Boolean);
