@@ -69,7 +69,7 @@ def without_edges(prepared: Prepared) -> Prepared:
     problem = prepared.problem
     none = np.zeros((0, 2), dtype=np.int32)
     alone = problem.changed(edges=none, edge_features=problem.edge_features[:0])
-    return replace(prepared, problem=alone)
+    return Prepared(alone, prepared.regions)
 
 
 def naive(regression: Regression) -> Learner:
