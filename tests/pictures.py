@@ -111,10 +111,11 @@ def pixel_loss(picture: Picture, labels: Sequence[int], omega: Sequence[float] |
     boxed = {box.label for box in picture.boxes}
     seeded = {k for k, _, _ in picture.seeds} - boxed
     tagged = set(picture.tags) - boxed - seeded
-    if not tagged and other is not None:
+    if other is not None and (not picture.tags or {*picture.tags, *seeded} <= boxed):
         tagged = {other} - boxed - seeded
     complete = picture.options.get("complete")
-    complete = bool(tagged) if complete is None else complete
+    if complete is None:
+        complete = bool(tagged) or bool(picture.tags and seeded)
     absent = set(range(picture.n_labels)) - boxed - seeded - tagged if complete else set()
     present = boxed | seeded | tagged
     mean = sum(omega[k] for k in present) / len(present)

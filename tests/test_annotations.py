@@ -215,6 +215,28 @@ def test_a_box_or_seed_wins_over_a_tag() -> None:
                 assert repeated.loss(PROBLEM, labels) == PICTURES[name].rasterize().loss(PROBLEM, labels)
 
 
+def test_tags_of_seeded_labels_say_that_all_is_named() -> None:
+    seeds = [Seed.in_grid(COW, (2, 2), REGIONS), Seed.in_grid(GRASS, (3, 5), REGIONS)]
+    opened, closed = Seeds(seeds, 4), Seeds(seeds, 4, complete=True)
+    for tags in ([COW, GRASS], [COW], [GRASS]):
+        # Other takes the place of tags that are missing, and none are.
+        repeated = Seeds(seeds, 4, tags=tags, other=OTHER)
+        assert repeated.partition == closed.partition
+        for labels in product(range(4), repeat=6):
+            assert repeated.loss(PROBLEM, labels) == closed.loss(PROBLEM, labels)
+    assert opened.partition.unknown == closed.partition.absent == (SKY, OTHER)
+
+
+def test_tags_of_boxed_labels_alone_leave_room_outside_of_the_boxes() -> None:
+    box = PICTURES["box"].box(COW_BOX)
+    assert Boxes([box], 4, tags=[COW]).partition == Boxes([box], 4).partition
+    assert Boxes([box], 4, tags=[COW], other=OTHER).partition == Boxes([box], 4, other=OTHER).partition
+    # Here, grass may be there, and nothing else.
+    seeded = Joint([COW], [box], [Seed.in_grid(GRASS, (3, 5), REGIONS)], 4)
+    assert seeded.partition.absent == (SKY, OTHER)
+    assert seeded.constraints(PROBLEM).allowed is not None
+
+
 def test_boxes_without_tags_say_nothing_about_the_rest() -> None:
     boxes = Boxes([PICTURES["box"].box(COW_BOX)], 4)
     # Rows and columns cost, and cows outside; all other labels are free, and so is their absence.

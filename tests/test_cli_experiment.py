@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
+from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.study import Outcome, Study
 from toy import write_toy
 
@@ -61,6 +64,33 @@ def test_an_interrupted_experiment_ends_with_130_and_goes_on(
     assert (tmp_path / "docs" / "all" / "table2.png").is_file()
 
 
+@pytest.mark.parametrize("words", [("--data", "{a}", "{b}"), ("--data", "{a}", "--data", "{b}")])
+def test_what_weak_annotations_add_to_several_datasets(
+    folder: Path, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def instead(self: Study, *_: Any) -> Outcome:
+        n_labels = len(self.classes)
+        found = Confusions.of([np.eye(n_labels) * 9 + 1] * len(self.test.images))
+        return Outcome(found, found, np.zeros(2), 1.0, 0.5)
+
+    monkeypatch.setattr(Study, "outcome", instead)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    where = (word.format(a=folder, b=copy) for word in words)
+    options = ("--mixes", "points,tags", "--masks", "2", "--folds", 2, "--seeds", 1)
+    done = run("experiment", "gain", *where, "--out", tmp_path / "out", *options, *FAST)
+    assert done.exit_code == 0, done.stderr
+    assert "copy, fold 2 of 2: 1/22 masks, all full, seed 0, ours" in done.stderr
+    found = json.loads((tmp_path / "out" / "gain.json").read_text())
+    assert [(one["name"], one["n_train"], one["n_test"]) for one in found["datasets"]] == [
+        *(("toy", 6, 12), ("copy", 6, 12))
+    ]
+    assert found["protocol"] == "msrc21"
+    assert "--data toy copy --train train" in found["command"]
+    assert "--masks 2 --mixes points,tags --folds 2 --out results" in found["command"]
+    assert {row["annotations"] for row in found["rows"]} == {"none", "points", "tags"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -71,6 +101,12 @@ def test_an_interrupted_experiment_ends_with_130_and_goes_on(
         (["table2", "--data", "{folder}", "--set", "C"], "expected NAME=VALUE"),
         (["budget", "--data", "{folder}", "--costs", "1,2"], "expected 4 numbers"),
         (["budget", "--data", "{folder}", "--minutes", "1,x"], "expected numbers with commas"),
+        (["table2", "--data", "{folder}", "{folder}"], "table2 takes one, only gain takes more"),
+        (["gain", "--data", "{folder}", "{folder}"], "two datasets are named 'toy'"),
+        (["gain", "--data", "{folder}", "--masks", "2.5"], "expected whole numbers"),
+        (["gain", "--data", "{folder}", "--mixes", "boxes"], "no mix 'boxes'"),
+        (["gain", "--data", "{folder}", "--folds", "1"], "1 folds: expected at least 2"),
+        (["gain", "--data", "{folder}", "nowhere"], "nowhere: there is no such folder"),
         (["results"], "there are no pages"),
     ],
 )
@@ -83,7 +119,7 @@ def test_bad_input_is_told(arguments: list[str], message: str, folder: Path, tmp
 def test_help_names_the_experiments() -> None:
     text = run("experiment", "--help").stdout
     assert "multiutility experiment" in text
-    assert all(name in text for name in ("table2", "figure-rate", "self-training", "budget"))
+    assert all(name in text for name in ("table2", "figure-rate", "self-training", "budget", "gain"))
 
 
 def test_tuning_for_weak_annotations(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray
 from multiutility.experiments.confusions import Confusions, difference, standard_errors
-from multiutility.metrics import accuracy, mean_recall
+from multiutility.metrics import accuracy, mean_iou, mean_recall
 
 
 def random_matrices(seed: int, n_images: int = 12, n_labels: int = 4, right: float = 40) -> list[FloatArray]:
@@ -27,6 +27,11 @@ def test_measures_are_those_of_all_images_together() -> None:
     assert np.array_equal(found.matrix, total)
     assert found.accuracy == accuracy(total)
     assert found.mean_recall == mean_recall(total, [2])
+    assert found.mean_iou == mean_iou(total, [2])
+    assert found.scores.tolist() == [found.accuracy, found.mean_recall, found.mean_iou]
+    parts = [Confusions.of(matrices[:5], rare=[2]), Confusions.of(matrices[5:], rare=[2])]
+    assert np.array_equal(Confusions.joined(parts).entries, found.entries)
+    assert Confusions.joined(parts).scores.tolist() == found.scores.tolist()
 
 
 def test_resampling_counts_images_as_often_as_they_are_drawn() -> None:
@@ -34,10 +39,11 @@ def test_resampling_counts_images_as_often_as_they_are_drawn() -> None:
     found = Confusions.of(matrices, rare=[1])
     drawn = np.random.default_rng(0).integers(len(matrices), size=(5, len(matrices)))
     weights = np.array([np.bincount(row, minlength=len(matrices)) for row in drawn], dtype=np.float64)
-    for row, (by_accuracy, by_recall) in zip(drawn, found.resampled(weights), strict=True):
+    for row, (by_accuracy, by_recall, by_iou) in zip(drawn, found.resampled(weights), strict=True):
         total = np.sum([matrices[n] for n in row], axis=0)
         assert by_accuracy == pytest.approx(accuracy(total))
         assert by_recall == pytest.approx(mean_recall(total, [1]))
+        assert by_iou == pytest.approx(mean_iou(total, [1]))
 
 
 def test_errors_are_those_of_differences_between_pairs() -> None:
@@ -65,6 +71,22 @@ def test_a_measure_that_falls_is_enough_to_be_worse() -> None:
     assert gain.accuracy > 0
     assert gain.mean_recall < 0
     assert gain.worse
+
+
+def test_measures_are_named_that_change_beyond_noise() -> None:
+    # 6 pixels are called the second class, of which 4 are: IoU is 4 / 6.
+    right = [np.diag([96.0, 4.0])] * 9
+    called = [np.array([[94.0, 2.0], [0.0, 4.0]])] * 9
+    gain = difference([Confusions.of(right)], [Confusions.of(called)])
+    assert gain.mean_iou == pytest.approx((94 / 96 + 4 / 6) / 2 - 1)
+    assert gain.of("mean_iou") == (gain.mean_iou, gain.iou_error)
+    assert gain.lower() == ["accuracy", "mean_recall", "mean_iou"]
+    assert gain.lower(["mean_iou"]) == ["mean_iou"]
+    assert gain.higher() == []
+    back = difference([Confusions.of(called)], [Confusions.of(right)])
+    assert back.higher(["accuracy", "mean_iou"]) == ["accuracy", "mean_iou"]
+    assert back.text() == "+2.0 ± 0.0 / +1.0 ± 0.0 / +17.7 ± 0.0 points"
+    assert str(back) == "+2.0 ± 0.0 / +1.0 ± 0.0 points"
 
 
 def test_runs_are_averaged_and_must_be_of_the_same_images() -> None:

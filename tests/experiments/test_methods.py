@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from multiutility.datasets.pixels import PixelAnnotation, PixelBox
 from multiutility.experiments.methods import SelfTrained, SelfTrainedWeakly, learn
-from multiutility.experiments.naive import logistic_weights
+from multiutility.experiments.naive import filled, logistic_weights
 from multiutility.experiments.parameters import BY_KIND, learning_parameters
 from multiutility.learning.estimators import SelfTraining
 from multiutility.vision import Segmenter, defaults
@@ -44,15 +45,22 @@ def test_self_training_is_that_of_the_learner(
 
 
 def test_local_models_have_no_pairwise_weights(mixed: TrainingSet) -> None:
-    weights = learn("local", mixed, FAST).weights
+    weights = learn("local", mixed, FAST).predictor.weights
     n_edges = mixed.prepared[0].problem.edge_features.shape[1]
     assert not weights[-n_edges:].any()
     assert weights[:-n_edges].any()
 
 
+def test_boxed_labels_are_not_spread_if_they_are_tagged_too() -> None:
+    regions = np.array([[0, 0, 1, 1]], dtype=np.int32)
+    box = PixelBox(1, left=0, top=0, right=2, bottom=1)
+    assert filled(PixelAnnotation(tags=(1, 2), boxes=(box,)), regions, 3).tolist() == [[0, 2, 0], [0, 0, 2]]
+    assert filled(PixelAnnotation(tags=(1,), boxes=(box,)), regions, 3).tolist() == [[0, 2, 0], [0, 2, 0]]
+
+
 @pytest.mark.parametrize("method", ["ridge", "logistic"])
 def test_naive_methods_learn_the_toy(mixed: TrainingSet, method: str) -> None:
-    model = learn(method, mixed, {"penalty": 0.001})
+    model = learn(method, mixed, {"penalty": 0.001}).predictor
     labels = model.labelings(mixed.prepared[:2])
     for n, given in enumerate(labels):
         mask = mixed.small_annotation(n).mask

@@ -73,7 +73,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def outcome(n_labels: int = 4) -> Outcome:
     found = Confusions.of([np.eye(n_labels)], frozenset())
-    return Outcome(found, found, np.arange(3.0), 1.0, 0.5)
+    return Outcome(found, found, np.arange(3.0), 1.0, 0.5, {"chosen": {"C": 1.0}})
 
 
 def test_other_code_learns_again_and_says_so(
@@ -112,7 +112,9 @@ def test_a_damaged_cell_is_never_used(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="damaged"):
             files.find("a" * 64)
     path.write_bytes(whole)
-    assert files.find("a" * 64) is not None
+    found = files.find("a" * 64)
+    assert found is not None
+    assert found.about_model == {"chosen": {"C": 1.0}}
 
 
 def test_other_pixels_are_other_cells(study: Study) -> None:

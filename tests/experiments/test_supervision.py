@@ -56,10 +56,10 @@ def test_msrc21_has_no_rare_classes(dataset: DatasetFolder) -> None:
         rules_of("x", dataset.classes)
 
 
-@pytest.mark.parametrize("kinds", ["tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds"])
+@pytest.mark.parametrize("kinds", ["tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", "points"])
 def test_annotations_are_those_of_weaken(dataset: DatasetFolder, kinds: str) -> None:
     images = LabeledImages(dataset, rules_of("paper", dataset.classes))
-    parts = {"boxes": "boxes" in kinds, "seeds": "seeds" in kinds}
+    parts = {name: name in kinds for name in ("boxes", "seeds", "points")}
     wanted = weaken(dataset, 3, keep_masks=4, other=True, **parts)
     masks = images.subset(4, random_state=3)
     assert {images.names[n] for n in masks} == wanted.kept

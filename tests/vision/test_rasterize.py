@@ -278,6 +278,17 @@ def test_labels_without_seeds_left_do_not_push_out_other() -> None:
     assert joint.partition.absent == (GRASS,)
 
 
+@pytest.mark.parametrize("other", [None, OTHER])
+def test_points_of_all_labels_are_complete_whichever_are_left_out(other: int | None) -> None:
+    kept, lost = (PixelSeed(SKY, 0, 0), PixelSeed(COW, 3, 3)), (PixelSeed(GRASS, 1, 1),)
+    for seeds in (kept, kept + lost, lost):
+        labels = tuple({seed.label for seed in seeds})
+        joint = joint_of(PixelAnnotation(tags=labels, seeds=seeds), REGIONS, other=other)
+        assert set(joint.partition.present) == set(labels)
+        assert joint.partition.complete
+        assert not allowed_of(joint, REGIONS)[:, OTHER].any()
+
+
 def test_seeds_outside_the_boxes_of_their_label_are_left_out() -> None:
     seeds = (PixelSeed(COW, 0, 0), PixelSeed(COW, 3, 3))
     joint = joint_of(PixelAnnotation(tags=(GRASS,), boxes=(COW_BOX,), seeds=seeds), REGIONS)

@@ -117,6 +117,34 @@ def test_kinds_can_be_chosen() -> None:
     assert (trees.boxes, trees.tags) == ((PixelBox(TREE, 2, 0, 3, 2),), (GRASS,))
 
 
+def test_points_are_in_every_segment_and_name_all_labels() -> None:
+    weak = weak_annotation(MEADOW, CLASSES, points=True)
+    assert (weak.tags, weak.boxes, weak.mask) == ((GRASS, TREE, COW), (), None)
+    # Grass is one part, by its corners; the trees are stuff behind two cows.
+    assert [seed.label for seed in weak.seeds] == [GRASS, TREE, COW, COW]
+    assert all(MEADOW[seed.y, seed.x] == seed.label + 1 for seed in weak.seeds)
+    assert [(s.x, s.y) for s in weak.seeds[2:]] == [(2, 1), (8, 1)]
+    boxed = weak_annotation(MEADOW, CLASSES, boxes=True, points=True)
+    assert (boxed.tags, boxed.seeds) == (weak.tags, weak.seeds)
+    assert boxed.boxes == weak_annotation(MEADOW, CLASSES, boxes=True).boxes
+
+
+def test_points_are_not_in_specks_and_things_are_those_of_the_map() -> None:
+    mask = np.full((100, 100), GRASS + 1, dtype=np.uint8)
+    mask[:, 40] = 0  # Two parts of grass.
+    mask[5, 5] = TREE + 1  # 1 pixel of 10,000 is less than 2e-4.
+    mask[50:60, 50:70] = COW + 1
+    ids = np.zeros((100, 100), dtype=np.int32)
+    ids[50:60, 50:60], ids[50:60, 60:70] = 1, 2
+    # The map may have ids of stuff, which is still one part here.
+    ids[:10, 60:70] = 3
+    weak = weak_annotation(mask, CLASSES, ids, points=True)
+    assert weak.tags == (GRASS, TREE, COW)
+    assert [seed.label for seed in weak.seeds] == [GRASS, GRASS, COW, COW]
+    assert [seed.x < 60 for seed in weak.seeds[2:]] == [True, False]
+    assert {seed.x < 40 for seed in weak.seeds[:2]} == {True, False}
+
+
 def test_objects_are_those_of_the_instance_map() -> None:
     mask = mask_of(["cccccc", "cccccc", "gggggg"])
     assert [thing.box for thing in objects_of(mask, [COW])] == [PixelBox(COW, 0, 0, 6, 2)]

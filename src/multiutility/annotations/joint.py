@@ -36,8 +36,9 @@ from multiutility.problem import LabelingProblem
 class Joint:
     """Tags, boxes and seeds of one instance: eq. kappa-il, kappa-il-bb and kappa-il-os in one loss.
 
-    A label is boxed (K_b), else seeded, else tagged (K_p), else absent (K_a): a box or seed wins over a tag.
-    With the nodes ``V_k`` of the boxes of label ``k``, and ``V_0`` the nodes of no box, the loss is ::
+    A label is boxed (K_b), else seeded, else tagged (K_p), else absent (K_a): a box or seed wins over a tag
+    of its label, which then only says that the labels of the instance are all named. With the nodes ``V_k``
+    of the boxes of label ``k``, and ``V_0`` the nodes of no box, the loss is ::
 
         mean omega of the present labels * sum_i c_i [y_i in K_a, or i in V_0 and y_i in K_b]
         + sum_{k in K_p} omega_k sigma_k [no node has label k]
@@ -63,10 +64,11 @@ class Joint:
         Weight of the terms of boxes and seeds.
     other
         The label of everything that has no label of its own, if there is one: the tag of instances that have
-        no tag besides boxes and seeds.
+        no tag, or tags of boxed labels only and no seeds of others.
     complete
-        Whether the labels that are not named are absent. By default, if there is a tag (be it ``other``). If
-        not, any label without a box may be anywhere, at no cost.
+        Whether the labels that are not named are absent. By default, if there is a tag (be it ``other``, or
+        of a label with boxes or seeds), unless all named labels are boxed: what is outside of the boxes then
+        has a label that nobody named. If not, any label without a box may be anywhere, at no cost.
     strict
         Whether every tag must appear in consistent labelings: one cover each.
     tight

@@ -30,18 +30,28 @@ class Partition:
 
         >>> Partition.of(tags=[0, 2], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(1, 3), unknown=())
+        >>> Partition.of(tags=[0, 2], boxes=[], seeds=[0, 2], n_labels=4)
+        Partition(boxed=(), seeded=(0, 2), tagged=(), absent=(1, 3), unknown=())
         >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(), absent=(), unknown=(0, 1, 3))
         """
-        boxed = set(boxes)
+        named, boxed = set(tags), set(boxes)
         seeded = set(seeds) - boxed
-        tagged = set(tags) - boxed - seeded
-        if not tagged and other is not None:
+        tagged = named - boxed - seeded
+        # Where all that tags name is boxed, something else must be outside of the boxes.
+        said = bool(named) and bool(tagged or seeded)
+        if not said and other is not None:
             tagged = {other} - boxed - seeded
+            said = bool(tagged)
         rest = set(range(n_labels)) - boxed - seeded - tagged
-        absent = rest if (bool(tagged) if complete is None else complete) else set()
+        absent = rest if (said if complete is None else complete) else set()
         groups = (boxed, seeded, tagged, absent, rest - absent)
         return cls(*(tuple(sorted(labels)) for labels in groups))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all labels that are there are known."""
+        return not self.unknown
 
     @property
     def present(self) -> list[int]:

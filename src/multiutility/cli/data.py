@@ -174,6 +174,10 @@ def weaken(
     tags: Annotated[bool, typer.Option("--tags", help="Make tags.")] = False,
     boxes: Annotated[bool, typer.Option("--boxes", help="Make boxes of things.")] = False,
     seeds: Annotated[bool, typer.Option("--seeds", help="Make seeds of things.")] = False,
+    points: Annotated[
+        bool,
+        typer.Option("--points", help="Make seeds of every segment, stuff too, and tags of all labels."),
+    ] = False,
     other: Annotated[
         bool,
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
@@ -185,7 +189,8 @@ def weaken(
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
-    Without --tags, --boxes and --seeds, tags are made. Things that get a box or seed get no tag.
+    Without --tags, --boxes, --seeds and --points, tags are made. Things that get a box or seed get no tag,
+    except with --points, which names all that is in an image.
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
@@ -201,7 +206,8 @@ def weaken(
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
-    kinds = {"tags": tags or not (boxes or seeds), "boxes": boxes, "seeds": seeds}
+    some = boxes or seeds or points
+    kinds = {"tags": tags or not some, "boxes": boxes, "seeds": seeds, "points": points}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with writing(outputs), stages() as note:
         note.begin("choosing")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,8 +32,10 @@ from multiutility.outputs import Outputs, Sources, writing
 if TYPE_CHECKING:
     from multiutility.experiments.budget import Budget
     from multiutility.experiments.cells import CellProgress, Result
+    from multiutility.experiments.gain import Gain
 
 COSTS = "Budget"
+GAIN = "Gain"
 
 
 class Name(StrEnum):
@@ -46,6 +49,7 @@ class Name(StrEnum):
     self_training = "self-training"
     qualitative = "qualitative"
     budget = "budget"
+    gain = "gain"
     results = "results"
 
 
@@ -53,17 +57,23 @@ class Name(StrEnum):
 def experiment(
     name: Annotated[Name, typer.Argument(metavar="NAME", help=f"One of {', '.join(Name)}.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where results go.")],
+    more: Annotated[list[Path] | None, typer.Argument(metavar="DIR", help="More datasets, for gain.")] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Dataset folder, with masks.")
+        list[Path] | None,
+        typer.Option("--data", metavar="DIR", help="Dataset folder, with masks; several for gain."),
     ] = None,
     train: Annotated[str, typer.Option("--train", metavar="SPLIT", help="Images to learn from.")] = "train",
     test: Annotated[str, typer.Option("--test", metavar="SPLIT", help="Images to test on.")] = "test",
     features: FeaturesOption = Features.deep,
     protocol: Annotated[
-        Protocol,
-        typer.Option("--protocol", help="paper: with the class other; msrc21: without rare classes."),
-    ] = Protocol.paper,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the images, and three cells.")] = False,
+        Protocol | None,
+        typer.Option(
+            "--protocol",
+            help="paper: with the class other; msrc21: without rare classes, which is what gain has.",
+            show_default="paper",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the images, and few cells.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Subsets that keep masks.")] = 3,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave other methods out.")] = False,
     set_: SetOption = None,
@@ -79,6 +89,24 @@ def experiment(
             rich_help_panel=COSTS,
         ),
     ] = "",
+    masks: Annotated[
+        str, typer.Option("--masks", help="Images that keep their masks.", rich_help_panel=GAIN)
+    ] = "5,20",
+    mixes: Annotated[
+        str,
+        typer.Option(
+            "--mixes", help="Weak annotations, such as tags,points; by default, all.", rich_help_panel=GAIN
+        ),
+    ] = "",
+    folds: Annotated[
+        int,
+        typer.Option(
+            "--folds",
+            min=0,
+            help="Judge within the training images, of which so many parts take turns; 0: by test images.",
+            rich_help_panel=GAIN,
+        ),
+    ] = 0,
     page: Annotated[
         Path | None,
         typer.Option("--page", metavar="FILE", help="Where [b]results[/b] go; by default, OUT/results.md."),
@@ -91,9 +119,12 @@ def experiment(
     """Repeat a table or figure of the paper: weaken masks, learn from what is left, and test.
 
     Writes NAME.json, NAME.csv, NAME.png and NAME.md to the folder of results. Every finished cell is kept:
-    after Ctrl-C, the same command goes on where it was. The name [b]results[/b] joins all pages of a folder.
+    after Ctrl-C, the same command goes on where it was. The name [b]gain[/b] measures what weak annotations
+    add to a few masks, on several datasets, and [b]results[/b] joins all pages of a folder.
 
     Example: [b]multiutility experiment table2 --data DIR --train train --test test --out results[/b]
+
+    Example: [b]multiutility experiment gain --data DIR1 DIR2 --train train --folds 3 --out gain[/b]
     """
     if name is Name.results:
         join(out, page or out / "results.md", overwrite)
@@ -101,30 +132,46 @@ def experiment(
     from multiutility.experiments.experiment import expected_files, run_experiment
     from multiutility.experiments.study import Setup
 
-    if data is None:
+    folders = [*(data or []), *(more or [])]
+    if not folders:
         raise ValueError("--data is missing: give the folder of a dataset, with masks")
-    check_folder(data)
-    sources = Sources(parts_of(data))
+    if len(folders) > 1 and name is not Name.gain:
+        raise ValueError(f"--data names {len(folders)} folders: {name.value} takes one, only gain takes more")
+    for folder in folders:
+        check_folder(folder)
+    sources = Sources([part for folder in folders for part in parts_of(folder)])
     outputs = Outputs("experiment", out, None, sources, overwrite)
     outputs.check_all(expected_files(name.value, out))
-    setup = Setup(
-        data.resolve(),
-        train,
-        test,
-        features.value,
-        protocol.value,
-        quick=quick,
-        n_seeds=seeds,
-        random_state=random_state,
-        changes=parsed(set_ or []),
-        baselines=not no_baselines,
-        n_jobs=cores(jobs),
-        n_processes=cores(jobs),
-        store=store_of(store, sources),
-    )
-    own = (budget_of(costs, minutes), budget_words(costs, minutes)) if name is Name.budget else (None, ())
-    with writing(outputs), stages() as note:
-        finished = run_experiment(name.value, setup, out, note, cell_lines(note), *own)
+    usual = Protocol.msrc21 if name is Name.gain else Protocol.paper
+    kept = store_of(store, sources)
+    setups = [
+        Setup(
+            folder.resolve(),
+            train,
+            test,
+            features.value,
+            (protocol or usual).value,
+            quick=quick,
+            n_seeds=seeds,
+            random_state=random_state,
+            changes=parsed(set_ or []),
+            baselines=not no_baselines,
+            n_jobs=cores(jobs),
+            n_processes=cores(jobs),
+            store=kept,
+        )
+        for folder in folders
+    ]
+    if name is Name.gain:
+        from multiutility.experiments.gain import run_gain
+
+        gain, words = gain_of(masks, mixes, folds), gain_words(masks, mixes, folds)
+        with writing(outputs), stages() as note:
+            finished = run_gain(gain, setups, out, note, partial(cell_lines, note), words)
+    else:
+        own = (budget_of(costs, minutes), budget_words(costs, minutes)) if name is Name.budget else (None, ())
+        with writing(outputs), stages() as note:
+            finished = run_experiment(name.value, setups[0], out, note, cell_lines(note), *own)
     typer.echo(finished.page)
     tell("Wrote " + ", ".join(map(str, finished.files)))
 
@@ -158,13 +205,31 @@ def budget_words(costs: str, minutes: str) -> list[str]:
     return ["--costs", costs, *(["--minutes", minutes] if minutes else [])]
 
 
-def cell_lines(note: Stages) -> CellProgress:
+def gain_of(masks: str, mixes: str, folds: int) -> Gain:
+    """Return the experiment on what weak annotations add."""
+    from multiutility.experiments.gain import MIXES, Gain
+
+    counts = numbers("--masks", masks)
+    if any(one != int(one) for one in counts):
+        raise ValueError(f"--masks {masks!r}: expected whole numbers, such as 5,20")
+    chosen = [part.strip() for part in mixes.split(",") if part.strip()]
+    return Gain([int(one) for one in counts], chosen or MIXES, folds)
+
+
+def gain_words(masks: str, mixes: str, folds: int) -> list[str]:
+    """Return the options of the experiment on what weak annotations add."""
+    words = ["--masks", masks, *(["--mixes", mixes] if mixes else [])]
+    return [*words, *(["--folds", str(folds)] if folds else [])]
+
+
+def cell_lines(note: Stages, dataset: str = "") -> CellProgress:
     """Return what tells of every finished cell in a line, and moves a bar."""
+    place = f"{dataset}: " if dataset else ""
 
     def told(result: Result, done: int, total: int, kept: bool) -> None:
         note("cells", done, total)
         test = result.outcome.test
         time = "kept" if kept else f"{result.outcome.seconds:.0f} s"
-        tell(f"{done}/{total} {result.cell}: {test.accuracy:.3f} / {test.mean_recall:.3f} ({time})")
+        tell(f"{place}{done}/{total} {result.cell}: {test.accuracy:.3f} / {test.mean_recall:.3f} ({time})")
 
     return told

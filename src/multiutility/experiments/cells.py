@@ -23,7 +23,7 @@ from multiutility.experiments.workers import Task, outcomes
 
 Full: TypeAlias = int | Literal["all"]
 
-VERSION = 2  # of the files
+VERSION = 3  # of the files
 KEY_DIGITS, CODE_DIGITS = 32, 16
 
 
@@ -75,12 +75,15 @@ class Result:
             **dict(cell.about),
             "accuracy": outcome.test.accuracy,
             "mean_recall": outcome.test.mean_recall,
+            "mean_iou": outcome.test.mean_iou,
             "train_accuracy": outcome.train.accuracy,
             "train_mean_recall": outcome.train.mean_recall,
             "n_images": self.n_images,
             "seconds": round(outcome.seconds, 2),
             "learning_seconds": round(outcome.learning_seconds, 2),
             "parameters": dict(self.parameters),
+            "chosen": outcome.about_model.get("chosen"),
+            "estimate": outcome.about_model.get("estimate"),
         }
 
 
@@ -206,6 +209,7 @@ def encoded(outcome: Outcome, about: Mapping[str, Any]) -> Arrays:
         "n_labels": outcome.test.n_labels,
         "seconds": outcome.seconds,
         "learning_seconds": outcome.learning_seconds,
+        "about_model": dict(outcome.about_model),
         "about": dict(about),
     }
     return {**arrays, "facts": encode_text(json.dumps(facts))}
@@ -227,6 +231,7 @@ def read_outcome(path: Path) -> Outcome:
             )
             for name in ("test", "train")
         )
-        return Outcome(test, train, arrays["weights"], facts["seconds"], facts["learning_seconds"])
+        seconds = facts["seconds"], facts["learning_seconds"]
+        return Outcome(test, train, arrays["weights"], *seconds, facts["about_model"])
     except (ValueError, LookupError, TypeError) as error:
         raise ValueError(f"{path}: damaged ({error}); remove it, and the cell is learned again") from error

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.arrays import FloatArray
-from multiutility.metrics import accuracy, mean_recall
+from multiutility.arrays import FloatArray, freeze
+from multiutility.metrics import accuracy, mean_iou, mean_recall
 
 N_RESAMPLED = 1000
+# All measures, in the order of columns; the first two are those of the paper.
+MEASURES = ("accuracy", "mean_recall", "mean_iou")
+PAPER = MEASURES[:2]
+# Differences of what is the same, but was added up in another order.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Confusions:
-    """How many pixels of each image have which true and which given label; ``rare`` are left out of recall.
+    """How many pixels of each image have which true and which given label; ``rare`` are left out of means.
 
     ``entries`` int64 [E, 4] are image, true label, given label and number of pixels, where that is not 0.
     """
@@ -41,6 +47,19 @@ class Confusions:
         entries = np.concatenate(rows).astype(np.int64)
         return cls(entries, len(matrices), len(matrices[0]), frozenset(rare))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Confusions]) -> Self:
+        """Join the confusions of several sets of images, one after the other.
+
+        >>> one = Confusions.of([np.array([[3.0, 1.0], [0.0, 2.0]])])
+        >>> Confusions.joined([one, one]).entries.tolist()[3:]
+        [[1, 0, 0, 3], [1, 0, 1, 1], [1, 1, 1, 2]]
+        """
+        begins = np.cumsum([0, *(one.n_images for one in parts)])
+        entries = np.concatenate([one.entries for one in parts])
+        entries[:, 0] += np.repeat(begins[:-1], [len(one.entries) for one in parts])
+        return cls(entries, int(begins[-1]), parts[0].n_labels, parts[0].rare)
+
     @property
     def matrix(self) -> FloatArray:
         """Confusion of all images together, [K, K]."""
@@ -59,42 +78,75 @@ class Confusions:
         """Mean over classes of the part of their pixels that is right."""
         return mean_recall(self.matrix, self.rare)
 
+    @property
+    def mean_iou(self) -> float:
+        """Mean over classes of the intersection over union."""
+        return mean_iou(self.matrix, self.rare)
+
+    @property
+    def scores(self) -> FloatArray:
+        """All measures, [3]."""
+        return np.array([self.accuracy, self.mean_recall, self.mean_iou])
+
     def resampled(self, weights: FloatArray) -> FloatArray:
-        """Accuracy and mean recall [B, 2] if images count as often as weights [B, N] say."""
+        """All measures [B, 3] if images count as often as weights [B, N] say."""
         image, true, given, pixels = self.entries.T
-        right, all_ = np.zeros((2, self.n_images, self.n_labels))
+        right, all_, called = np.zeros((3, self.n_images, self.n_labels))
         np.add.at(all_, (image, true), pixels)
+        np.add.at(called, (image, given), pixels)
         hits = true == given
         np.add.at(right, (image[hits], true[hits]), pixels[hits])
-        right, all_ = weights @ right, weights @ all_
+        right, all_, called = weights @ right, weights @ all_, weights @ called
+        recall, iou = self._mean_ratio(right, all_), self._mean_ratio(right, all_ + called - right)
+        return np.column_stack((right.sum(axis=1) / all_.sum(axis=1), recall, iou))
+
+    def _mean_ratio(self, part: FloatArray, whole: FloatArray) -> FloatArray:
+        """Mean over classes of part / whole [B, K], without rare ones and those that there is nothing of."""
         kept = [k for k in range(self.n_labels) if k not in self.rare]
-        recalls = np.divide(right, all_, out=np.full(right.shape, np.nan), where=all_ > 0)[:, kept]
-        means = np.nansum(recalls, axis=1) / np.maximum((~np.isnan(recalls)).sum(axis=1), 1)
-        return np.column_stack((right.sum(axis=1) / all_.sum(axis=1), means))
+        ratios = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)[:, kept]
+        return np.asarray(np.nansum(ratios, axis=1) / np.maximum((~np.isnan(ratios)).sum(axis=1), 1))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better the second is than the first, and the standard error, for accuracy and mean recall."""
+    """How much better the second is than the first, and the standard error, for each measure."""
 
     accuracy: float
     accuracy_error: float
     mean_recall: float
     recall_error: float
+    mean_iou: float
+    iou_error: float
+
+    def of(self, measure: str) -> tuple[float, float]:
+        """Difference in a measure, and its standard error."""
+        return {
+            "accuracy": (self.accuracy, self.accuracy_error),
+            "mean_recall": (self.mean_recall, self.recall_error),
+            "mean_iou": (self.mean_iou, self.iou_error),
+        }[measure]
+
+    def lower(self, measures: Sequence[str] = MEASURES) -> list[str]:
+        """Measures that are lower beyond noise: by more than two standard errors."""
+        return [one for one in measures if -self.of(one)[0] > 2 * self.of(one)[1] + ROUNDING]
+
+    def higher(self, measures: Sequence[str] = MEASURES) -> list[str]:
+        """Measures that are higher beyond noise."""
+        return [one for one in measures if self.of(one)[0] > 2 * self.of(one)[1] + ROUNDING]
 
     @property
     def worse(self) -> bool:
-        """Whether either measure is lower beyond noise: by more than two standard errors."""
-        return (
-            self.accuracy < -2 * self.accuracy_error - 1e-9
-            or self.mean_recall < -2 * self.recall_error - 1e-9
-        )
+        """Whether either of the paper's measures, accuracy and mean recall, is lower beyond noise."""
+        return bool(self.lower(PAPER))
+
+    def text(self, measures: Sequence[str] = MEASURES) -> str:
+        """Return differences with their standard errors, in points."""
+        parts = [f"{100 * value:+.1f} ± {100 * error:.1f}" for value, error in map(self.of, measures)]
+        return f"{' / '.join(parts)} points"
 
     def __str__(self) -> str:
-        return (
-            f"{100 * self.accuracy:+.1f} ± {100 * self.accuracy_error:.1f} / "
-            f"{100 * self.mean_recall:+.1f} ± {100 * self.recall_error:.1f} points"
-        )
+        """Return the differences in the paper's measures."""
+        return self.text(PAPER)
 
 
 def difference(
@@ -106,26 +158,31 @@ def difference(
     >>> str(difference([one], [one]))
     '+0.0 ± 0.0 / +0.0 ± 0.0 points'
     """
-    n_images = first[0].n_images
-    if any(one.n_images != n_images for one in (*first, *second)):
+    if any(one.n_images != first[0].n_images for one in (*first, *second)):
         raise ValueError("these are confusions of different images: they cannot be compared")
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(n_images, np.full(n_images, 1 / n_images), N_RESAMPLED).astype(np.float64)
-    weights = np.concatenate((np.ones((1, n_images)), drawn))
-    gain = mean_scores(second, weights) - mean_scores(first, weights)
-    (by_accuracy, by_recall), errors = gain[0], gain[1:].std(axis=0)
-    return Difference(float(by_accuracy), float(errors[0]), float(by_recall), float(errors[1]))
+    gain = bootstrapped(second, random_state) - bootstrapped(first, random_state)
+    pairs = zip(gain[0].tolist(), gain[1:].std(axis=0).tolist(), strict=True)
+    return Difference(*(number for pair in pairs for number in pair))
 
 
-def mean_scores(runs: Sequence[Confusions], weights: FloatArray) -> FloatArray:
-    """Mean over runs of accuracy and mean recall, [B, 2], for weights [B, N] of images."""
+def bootstrapped(runs: Sequence[Confusions], random_state: int = 0) -> FloatArray:
+    """Mean over runs of all measures, [1 + B, 3]: of the images as they are, and as often as they are drawn.
+
+    The draws depend on the number of images alone, so that all that is of the same images can be paired.
+    """
+    weights = bootstrap_weights(runs[0].n_images, random_state)
     return np.asarray(np.mean([one.resampled(weights) for one in runs], axis=0))
 
 
-def standard_errors(runs: Sequence[Confusions], random_state: int = 0) -> tuple[float, float]:
-    """Standard errors of accuracy and mean recall, by a bootstrap over images."""
-    n_images = runs[0].n_images
+@lru_cache(maxsize=8)
+def bootstrap_weights(n_images: int, random_state: int) -> FloatArray:
+    """How often each image counts, [1 + B, N]: once, and as often as it is drawn; kept, to be used again."""
     rng = np.random.default_rng(random_state)
     drawn = rng.multinomial(n_images, np.full(n_images, 1 / n_images), N_RESAMPLED).astype(np.float64)
-    by_accuracy, by_recall = mean_scores(runs, drawn).std(axis=0)
-    return float(by_accuracy), float(by_recall)
+    return freeze(np.concatenate((np.ones((1, n_images)), drawn)), np.float64)
+
+
+def standard_errors(runs: Sequence[Confusions], random_state: int = 0) -> tuple[float, float, float]:
+    """Standard errors of all measures, by a bootstrap over images."""
+    by_accuracy, by_recall, by_iou = bootstrapped(runs, random_state)[1:].std(axis=0).tolist()
+    return by_accuracy, by_recall, by_iou

@@ -88,7 +88,7 @@ def run_experiment(
     cells = chosen.quick_cells(study) if setup.quick else chosen.cells(study)
     results = run_cells(study, cells, CellFiles(out / CELLS), told)
     report = chosen.report(Sheet(results), study)
-    return write_results(Titles(name, command(name, setup, options)), study, results, report, out)
+    return write_results(Titles(name, command(name, [setup], options)), study, results, report, out)
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,27 @@ class Titles:
 
 
 def write_results(titles: Titles, study: Study, results: list[Result], report: Report, out: Path) -> Finished:
-    """Write all files; each appears whole."""
-    files = [out / f"{titles.name}.{ending}" for ending in ("json", "csv", "md")]
-    page = page_text(titles, study, results, report)
-    write_text(files[0], json.dumps(as_json(titles, study, results, report), indent=1, allow_nan=False))
-    write_text(files[1], as_csv([result.row for result in results]))
+    """Write all files of an experiment on one dataset."""
+    setup, rows = study.setup, [result.row for result in results]
+    heading = f"## {report.title} ({setup.data.name}, {setup.features_name}, {setup.protocol})"
+    about = (
+        f"{setup.data.name}: {len(study.images)} training images (`{setup.train}`), "
+        f"{len(study.test.images)} test images (`{setup.test}`), features `{setup.features_name}`, "
+        f"protocol `{setup.protocol}`{', quick' if setup.quick else ''}."
+    )
+    page = page_text(titles, heading, [about, *parameter_notes(results)], report)
+    return write_files(titles.name, as_json(titles, study, results, report), rows, report, page, out)
+
+
+def write_files(
+    name: str, content: dict[str, Any], rows: list[dict[str, Any]], report: Report, page: str, out: Path
+) -> Finished:
+    """Write JSON, CSV, plots and a page; each appears whole."""
+    files = [out / f"{name}.{ending}" for ending in ("json", "csv", "md")]
+    write_text(files[0], json.dumps(content, indent=1, allow_nan=False))
+    write_text(files[1], as_csv(rows))
     for suffix, draw in report.plots.items():
-        files.append(plot_path(out, titles.name, suffix))
+        files.append(plot_path(out, name, suffix))
         draw(files[-1])
     write_text(files[2], page)
     return Finished(files, list(report.checks), page)
@@ -139,7 +153,7 @@ def as_json(titles: Titles, study: Study, results: list[Result], report: Report)
         "n_test": len(study.test.images),
         "classes": list(study.classes.names),
         "rows": [plain(result.row) for result in results],
-        "checks": [{"claim": c.claim, "holds": c.holds, "detail": c.detail} for c in report.checks],
+        "checks": [check.plain for check in report.checks],
         "seconds": round(sum(result.outcome.seconds for result in results), 2),
     }
 
@@ -151,8 +165,9 @@ def plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_csv(rows: list[dict[str, Any]]) -> str:
-    """Return rows as CSV, each parameter in a column of its own."""
+    """Return rows as CSV, each parameter in a column of its own; what has parts is written as in JSON."""
     flat = [{**{k: v for k, v in row.items() if k != "parameters"}, **row["parameters"]} for row in rows]
+    flat = [{k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()} for row in flat]
     columns = list(dict.fromkeys(column for row in flat for column in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -162,24 +177,10 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def page_text(titles: Titles, study: Study, results: list[Result], report: Report) -> str:
+def page_text(titles: Titles, heading: str, about: Sequence[str], report: Report) -> str:
     """Return the page: command, tables, plots and checks."""
-    setup = study.setup
-    about = (
-        f"{setup.data.name}: {len(study.images)} training images (`{setup.train}`), "
-        f"{len(study.test.images)} test images (`{setup.test}`), features `{setup.features_name}`, "
-        f"protocol `{setup.protocol}`{', quick' if setup.quick else ''}."
-    )
-    heading = f"## {report.title} ({setup.data.name}, {setup.features_name}, {setup.protocol})"
     plots = [f"![{report.title}]({plot_path(Path(), titles.name, suffix).name})" for suffix in report.plots]
-    parts = [
-        heading,
-        f"```\n{titles.command}\n```",
-        about,
-        *parameter_notes(results),
-        *report.sections,
-        *plots,
-    ]
+    parts = [heading, f"```\n{titles.command}\n```", *about, *report.sections, *plots]
     if report.checks:
         parts.append("### Checks\n\n" + "\n".join(f"- {check}" for check in report.checks))
     return "\n\n".join(parts) + "\n"
@@ -198,10 +199,12 @@ def parameter_notes(results: list[Result]) -> list[str]:
     return [f"Parameters of ours: {'; '.join(lines)}."] if lines else []
 
 
-def command(name: str, setup: Setup, options: Sequence[str] = ()) -> str:
-    """Return the command that makes the results, wherever the data are."""
-    words = ["multiutility", "experiment", name, "--data", setup.data.name, "--train", setup.train]
-    words += ["--test", setup.test, "--features", setup.features_name, "--protocol", setup.protocol]
+def command(name: str, setups: Sequence[Setup], options: Sequence[str] = ()) -> str:
+    """Return the command that makes the results, wherever the data are; setups differ in these only."""
+    setup = setups[0]
+    words = ["multiutility", "experiment", name, "--data", *(one.data.name for one in setups)]
+    words += ["--train", setup.train, "--test", setup.test]
+    words += ["--features", setup.features_name, "--protocol", setup.protocol]
     words += ["--quick"] if setup.quick else []
     words += ["--seeds", str(setup.n_seeds)] if setup.n_seeds != 3 else []
     words += ["--random-state", str(setup.random_state)] if setup.random_state else []

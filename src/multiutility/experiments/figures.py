@@ -211,5 +211,5 @@ def series_of(name: str, line: Mapping[float, Runs], by_images: bool = False) ->
     values = [(one.accuracy, one.mean_recall) for one in scores]
     spreads = [(one.accuracy_spread, one.recall_spread) for one in scores]
     if by_images:
-        spreads = [standard_errors(runs.test) for runs in known.values()]
+        spreads = [standard_errors(runs.test)[:2] for runs in known.values()]
     return Series(name, list(known), values, spreads)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -94,11 +94,28 @@ def method_parameters(method: str, features: str, kinds: str, changes: Mapping[s
     return learning_parameters(features, kinds, changes)
 
 
-def learn(method: str, training: TrainingSet, parameters: Mapping[str, Any], **machine: Any) -> Predictor:
+class Learned(NamedTuple):
+    """A model, and what it tells of itself, see ``about_model``."""
+
+    predictor: Predictor
+    about: dict[str, Any]
+
+
+def learn(method: str, training: TrainingSet, parameters: Mapping[str, Any], **machine: Any) -> Learned:
     """Learn by a method; ``machine`` says how fast, and does not change the result."""
     given = parameters if method in PENALTIES else {**parameters, **machine}
     with without_advice():
-        return METHODS[method](training, given)
+        predictor = METHODS[method](training, given)
+    return Learned(predictor, about_model(predictor))
+
+
+def about_model(_predictor: Predictor) -> dict[str, Any]:
+    """Return what a model tells of itself, in plain values for JSON.
+
+    ``chosen`` is what learning has chosen, ``estimate`` how good the model takes itself to be: for each
+    measure its value, and the ends of an interval that holds it with 90 %. Models have neither yet.
+    """
+    return {}
 
 
 @contextmanager

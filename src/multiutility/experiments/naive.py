@@ -48,7 +48,8 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
     """Return how many pixels of each region [V] would have which label, [V, K].
 
     Boxes are filled, the smaller over the larger; the regions of seeds are filled. All other pixels are
-    shared out evenly among the tags and the labels of seeds (without any, among the labels of boxes).
+    shared out evenly among the tags and the labels of seeds that have no boxes (without any, among the labels
+    of boxes).
 
     >>> regions = np.array([[0, 0, 1, 1]], dtype=np.int32)
     >>> filled(PixelAnnotation(tags=(0, 2)), regions, n_labels=3)
@@ -67,9 +68,8 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
         labels[rows.start : rows.stop, columns.start : columns.stop] = box.label
     for seed in annotation.seeds:
         labels[regions == regions[seed.y, seed.x]] = seed.label
-    rest = {*annotation.tags, *(seed.label for seed in annotation.seeds)} or {
-        b.label for b in annotation.boxes
-    }
+    boxed = {box.label for box in annotation.boxes}
+    rest = {*annotation.tags, *(seed.label for seed in annotation.seeds)} - boxed or boxed
     counts = histogram(labels, regions, n_labels)
     open_ = np.bincount(regions.ravel(), labels.ravel() < 0, len(counts))
     counts[:, sorted(rest)] += open_[:, np.newaxis] / len(rest)

@@ -74,7 +74,7 @@ class NextLabels:
         parameters = method_parameters(OURS, study.setup.features_name, KINDS, study.setup.changes)
         given = {**parameters, "random_state": study.setup.random_state}
         training = study.training_set(KINDS, Choice((), tuple(first)))
-        predictor = learn(OURS, training, given, n_jobs=study.setup.n_jobs)
+        predictor = learn(OURS, training, given, n_jobs=study.setup.n_jobs).predictor
         everyone = [*first, *rest]
         labelings = predictor.labelings([prepared[n] for n in everyone], study.setup.n_jobs)
         beliefs = {

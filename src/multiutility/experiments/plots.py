@@ -1,22 +1,28 @@
-"""Plots as PNG files: both measures side by side."""
+"""Plots as PNG files: measures side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from multiutility.datasets.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MEASURES = ("accuracy", "mean recall")
+# Those of the paper, and one more.
+MEASURES = ("accuracy", "mean recall", "mean IoU")
+N_PAPER = 2
 # Colors that people with color blindness can tell apart (Okabe and Ito).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+# Draws a measure, by its number, onto axes.
+Draw: TypeAlias = "Callable[[Axes, int], None]"
 
 
 @dataclass(frozen=True)
@@ -51,27 +57,39 @@ def curves(series: Sequence[Series], x_label: str, title: str, log_x: bool = Fal
 
 @dataclass(frozen=True)
 class Dots:
-    """Named dots, one for each row, of which some may be missing; ``paper`` draws them hollow."""
+    """Named dots, measures of each row, of which some may be missing; ``paper`` draws them hollow."""
 
     name: str
-    pairs: Sequence[tuple[float, float] | None]
+    pairs: Sequence[Sequence[float] | None]
     color: int = 0
     paper: bool = False
 
 
 def dots(rows: Sequence[str], series: Sequence[Dots], title: str) -> Callable[[Path], None]:
-    """Return what draws a line of dots for each row, one panel for each measure."""
+    """Return what draws a line of dots for each row, one panel for each of the paper's measures."""
+    return partial(write_panels, drawn_dots(rows, series), title)
+
+
+def dot_grid(rows: Sequence[str], series: Mapping[str, Sequence[Dots]], title: str) -> Callable[[Path], None]:
+    """Return what draws dots for each name, one below the other, with panels for all measures."""
+    lines = {name: drawn_dots(rows, some) for name, some in series.items()}
+    return partial(write_grid, lines, len(MEASURES), title)
+
+
+def drawn_dots(rows: Sequence[str], series: Sequence[Dots]) -> Draw:
+    """Return what draws a line of dots for each row."""
 
     def draw(axes: Axes, measure: int) -> None:
         for one in series:
             places = [n for n, pair in enumerate(one.pairs) if pair is not None]
             values = [pair[measure] for pair in one.pairs if pair is not None]
-            fill = "none" if one.paper else COLORS[one.color]
+            color = COLORS[one.color % len(COLORS)]
+            fill = "none" if one.paper else color
             axes.plot(
                 values,
                 places,
                 "o",
-                color=COLORS[one.color],
+                color=color,
                 markerfacecolor=fill,
                 label=one.name,
                 markersize=7,
@@ -79,19 +97,26 @@ def dots(rows: Sequence[str], series: Sequence[Dots], title: str) -> Callable[[P
         axes.set_yticks(range(len(rows)), rows if measure == 0 else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.5, -0.5)
 
-    return partial(write_panels, draw, title)
+    return draw
 
 
-def write_panels(draw: Callable[[Axes, int], None], title: str, path: Path) -> None:
-    """Draw a panel for each measure, and write the file at once."""
+def write_panels(draw: Draw, title: str, path: Path) -> None:
+    """Draw a panel for each of the paper's measures, and write the file."""
+    write_grid({"": draw}, N_PAPER, title, path)
+
+
+def write_grid(lines: Mapping[str, Draw], n_measures: int, title: str, path: Path) -> None:
+    """Draw a line of panels for each name, one panel for each measure, and write the file at once."""
     # Takes half a second, which those who only read tables should not wait for.
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    figure = Figure(figsize=(10, 4.6), dpi=110, layout="constrained")
-    for measure, axes in enumerate(figure.subplots(1, 2)):
-        draw(axes, measure)
-        axes.set_title(MEASURES[measure])
-        axes.grid(alpha=0.3)
+    figure = Figure(figsize=(5 * n_measures, 4.6 * len(lines)), dpi=110, layout="constrained")
+    panels = figure.subplots(len(lines), n_measures, squeeze=False)
+    for (name, draw), line in zip(lines.items(), panels, strict=True):
+        for measure, axes in enumerate(line):
+            draw(axes, measure)
+            axes.set_title(f"{name}: {MEASURES[measure]}" if name else MEASURES[measure])
+            axes.grid(alpha=0.3)
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1:
         figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize="small")

@@ -62,6 +62,12 @@ class Runs:
         return scores_of([one.outcome.train for one in self.results])
 
     @property
+    def means(self) -> list[float]:
+        """All measures on test images, in the order of ``confusions.MEASURES``."""
+        found: list[float] = np.mean([one.scores for one in self.test], axis=0).tolist()
+        return found
+
+    @property
     def seconds(self) -> float:
         """Mean time of a cell."""
         return float(np.mean([one.outcome.seconds for one in self.results]))
@@ -133,6 +139,11 @@ class Check:
     def answer(self) -> str:
         """Yes, no, or that nobody knows."""
         return {True: "yes", False: "no", None: "not run"}[self.holds]
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The check in plain values."""
+        return {"claim": self.claim, "holds": self.holds, "detail": self.detail}
 
     def __str__(self) -> str:
         return f"{self.claim}: {self.answer}" + (f" ({self.detail})" if self.detail else "")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from multiutility.datasets.files import replacing
 from multiutility.experiments.experiment import EXPERIMENTS
+from multiutility.experiments.gain import NAME as GAIN
 from multiutility.experiments.tune_page import BEGINNING
 
 # Its pictures show images of the dataset, which may not be passed on.
@@ -46,7 +47,7 @@ def join_pages(folder: Path, page: Path) -> list[Path]:
 
 def find_pages(folder: Path) -> list[Path]:
     """Return the pages of experiments, and then those of searches."""
-    order = [name for name in EXPERIMENTS if name not in LEFT_OUT]
+    order = [name for name in (*EXPERIMENTS, GAIN) if name not in LEFT_OUT]
     found = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
     if not found:
         raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")

@@ -40,12 +40,33 @@ QUICK, FEWEST = 10, 8
 
 
 @dataclass(frozen=True)
+class Fold:
+    """A part of the training images that is held out, to judge by: one of several, by number."""
+
+    number: int
+    n_folds: int
+
+    def held_out(self, n_images: int, random_state: int) -> list[int]:
+        """Return the images that are held out, sorted; no other fold has them.
+
+        >>> [Fold(number, 3).held_out(7, random_state=0) for number in range(3)]
+        [[1, 2, 6], [4, 5], [0, 3]]
+        """
+        if n_images < self.n_folds:
+            raise ValueError(f"{n_images} training images cannot be cut into {self.n_folds} folds")
+        order = np.random.default_rng(random_state).permutation(n_images)
+        held: list[int] = np.sort(order[self.number :: self.n_folds]).tolist()
+        return held
+
+
+@dataclass(frozen=True)
 class Setup:
     """What an experiment runs on: a dataset folder, its splits, features and protocol.
 
     ``changes`` are parameters of ``Segmenter`` in place of the fixed ones. Without ``baselines``, other
-    methods are left out where there is a choice. The machine's part does not change
-    results: ``n_jobs`` cores, ``n_processes`` that learn at once, and the ``store`` of features.
+    methods are left out where there is a choice. With a ``fold``, models are judged by that part of the
+    training images, and learned from the others; those of ``test`` are not looked at. The machine's part does
+    not change results: ``n_jobs`` cores, ``n_processes`` that learn at once, and the ``store`` of features.
     """
 
     data: Path
@@ -61,6 +82,7 @@ class Setup:
     n_jobs: int = 1
     n_processes: int = 1
     store: Path | None = None
+    fold: Fold | None = None
 
     def __post_init__(self) -> None:
         known = set(Segmenter().get_params(deep=False)) - {"features", "random_state", *MACHINE}
@@ -117,13 +139,17 @@ class Judge:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out of learning once: confusions on test and on some training images, weights, seconds."""
+    """What came out of learning once: confusions on test and on some training images, weights, seconds.
+
+    ``about_model`` is what the model tells of itself, in plain values, see ``methods.about_model``.
+    """
 
     test: Confusions
     train: Confusions
     weights: FloatArray
     seconds: float
     learning_seconds: float
+    about_model: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +168,7 @@ class Study:
         note, dataset = progress or ignore, DatasetFolder(setup.data)
         rules = rules_of(setup.protocol, dataset.classes)
         images = LabeledImages(dataset.split(setup.train), rules)
-        tested = LabeledImages(dataset.split(setup.test), rules)
+        tested = images if setup.fold else LabeledImages(dataset.split(setup.test), rules)
         model = Segmenter(
             setup.features,
             **feature_parameters(setup.features_name, setup.changes),
@@ -154,7 +180,14 @@ class Study:
         # Features are fitted on all training images, so that a quick run finds those of a whole one.
         training = model.prepare(images.full(), images.classes)
         if setup.quick:
-            images, training = quick_part(images, training, setup.random_state)
+            chosen = images.subset(fewer(len(images)), setup.random_state)
+            images, training = part_of(images, training, chosen)
+        if setup.fold is not None:
+            held = setup.fold.held_out(len(images), setup.random_state)
+            rest = [n for n in range(len(images)) if n not in held]
+            judge = Judge.of(images.part(held), [training.prepared[n] for n in held], setup.n_jobs)
+            return cls(setup, *part_of(images, training, rest), judge, note)
+        if setup.quick:
             tested = tested.part(evenly(len(tested), fewer(len(tested))))
         shrunk = [Shrunk(tested.photo(n), training.max_side) for n in range(len(tested))]
         kept, told = FeatureStore(setup.store), partial(note, "features for testing")
@@ -188,11 +221,11 @@ class Study:
         begin = time.perf_counter()
         machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}
         given = {**parameters, "random_state": self.setup.random_state}
-        predictor = learn(method, self.training_set(kinds, choice), given, **machine)
+        predictor, about = learn(method, self.training_set(kinds, choice), given, **machine)
         learned = time.perf_counter()
         test, train = self.test.confusions(predictor), self.train_judge.confusions(predictor)
         now = time.perf_counter()
-        return Outcome(test, train, predictor.weights, now - begin, learned - begin)
+        return Outcome(test, train, predictor.weights, now - begin, learned - begin, about)
 
     @cached_property
     def key(self) -> str:
@@ -234,11 +267,10 @@ def evenly(n_images: int, n_chosen: int) -> list[int]:
     return places
 
 
-def quick_part(
-    images: LabeledImages, training: TrainingSet, random_state: int
+def part_of(
+    images: LabeledImages, training: TrainingSet, chosen: Sequence[int]
 ) -> tuple[LabeledImages, TrainingSet]:
-    """Return a tenth of the training images, with about the same labels."""
-    chosen = images.subset(fewer(len(images)), random_state)
+    """Return some of the training images, with their features."""
     photos, prepared = training.photos, training.prepared
     part = replace(training, photos=[photos[n] for n in chosen], prepared=[prepared[n] for n in chosen])
     return images.part(chosen), part

@@ -18,8 +18,8 @@ from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
 from multiutility.vision.weaken import Mask, sample_subset, tags_of, weak_annotation
 
-# What images without a mask may have; "none" leaves them out.
-KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds")
+# What images without a mask may have; "none" leaves them out, "points" are seeds of stuff, too, and all tags.
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", "points")
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ def wanted(kinds: str) -> dict[str, bool]:
     """Return which kinds a text names.
 
     >>> wanted("tags+boxes")
-    {'tags': True, 'boxes': True, 'seeds': False}
+    {'tags': True, 'boxes': True, 'seeds': False, 'points': False}
     """
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
     parts = kinds.split("+")
-    return {kind: kind in parts for kind in ("tags", "boxes", "seeds")}
+    return {kind: kind in parts for kind in ("tags", "boxes", "seeds", "points")}
 
 
 def full_annotation(mask: Mask) -> PixelAnnotation:

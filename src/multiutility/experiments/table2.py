@@ -11,10 +11,11 @@ from multiutility.experiments.methods import LOGISTIC, OURS, RIDGE, SELF_STRONG
 from multiutility.experiments.plots import Dots, dots
 from multiutility.experiments.report import Check, Report, Runs, Sheet, pair_of, table, text_of
 from multiutility.experiments.study import Study
-from multiutility.experiments.supervision import KINDS
 
 FEW = 5
 COLUMNS: tuple[Full, ...] = (0, FEW, "all")
+# The paper's rows.
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds")
 WEAK = KINDS[1:]
 BASELINES = (LOGISTIC, RIDGE, SELF_STRONG)
 NAIVE = (LOGISTIC, RIDGE)

@@ -215,7 +215,7 @@ class Bench:
         if self.weakening is not None:
             kinds, keep = self.weakening.kinds, self.weakening.keep
             found |= {"alpha"} if kinds != "none" and keep > 0 else set()
-            return frozenset(found | ({"beta"} if "boxes" in kinds or "seeds" in kinds else set()))
+            return frozenset(found | ({"beta"} if kinds not in ("none", "tags") else set()))
         if 0 < len(self.strong) < len(self.training.photos):
             found.add("alpha")
         pixels = [one.annotation() for one in self.training.photos]

@@ -101,7 +101,7 @@ def rasterize(
             n_labels,
             beta,
             other=other,
-            complete=bool(said.tagged),
+            complete=said.complete,
             strict=strict,
             tight=tight,
             shares=shares or {},

@@ -174,9 +174,13 @@ def weak_annotation(
     tags: bool = True,
     boxes: bool = False,
     seeds: bool = False,
+    points: bool = False,
     speck: float = SPECK,
 ) -> PixelAnnotation:
     """What is left of a mask: boxes and seeds of things, and tags for all labels that have neither.
+
+    With ``points``, everything has seeds, one in each of its segments: an object of a thing, or a connected
+    part of another label. All labels are then tagged, too, those of specks included: nothing else is there.
 
     >>> mask = np.array([[1, 1, 1, 1], [1, 2, 2, 1]], dtype=np.uint8)
     >>> from multiutility.datasets.classes import LabelClass
@@ -186,14 +190,24 @@ def weak_annotation(
                     seeds=(), instances=None)
     >>> weak_annotation(mask, classes).tags
     (0, 1)
+    >>> both = weak_annotation(mask, classes, points=True)
+    >>> both.tags, both.seeds
+    ((0, 1), (PixelSeed(label=0, x=1, y=0), PixelSeed(label=1, x=1, y=1)))
     """
-    things = things_of(mask, classes) if boxes or seeds else ()
+    present = tags_of(mask)
+    things = things_of(mask, classes) if boxes or seeds or points else ()
     objects = objects_of(mask, things, instances, speck)
-    placed = {thing.label for thing in objects}
+    if points:
+        rest = objects_of(mask, [k for k in present if k not in things], speck=speck)
+        named, clicked = present, sorted([*objects, *rest], key=lambda segment: segment.label)
+    else:
+        placed = {thing.label for thing in objects}
+        named = tuple(k for k in present if k not in placed) if tags else ()
+        clicked = objects if seeds else []
     return PixelAnnotation(
-        tags=tuple(k for k in tags_of(mask) if k not in placed) if tags else (),
+        tags=named,
         boxes=tuple(thing.box for thing in objects) if boxes else (),
-        seeds=tuple(thing.seed for thing in objects) if seeds else (),
+        seeds=tuple(segment.seed for segment in clicked),
     )
 
 
@@ -259,6 +273,7 @@ class Weakened:
     tags: bool
     boxes: bool
     seeds: bool
+    points: bool
     other: bool
 
     def __len__(self) -> int:
@@ -274,8 +289,15 @@ class Weakened:
             if sample.name in self.kept:
                 annotation = PixelAnnotation(mask=mask, instances=annotation.instances)
             else:
-                kinds = {"tags": self.tags, "boxes": self.boxes, "seeds": self.seeds}
-                annotation = weak_annotation(mask, self.classes, annotation.instances, **kinds)
+                annotation = weak_annotation(
+                    mask,
+                    self.classes,
+                    annotation.instances,
+                    tags=self.tags,
+                    boxes=self.boxes,
+                    seeds=self.seeds,
+                    points=self.points,
+                )
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -287,9 +309,10 @@ def weaken(
     tags: bool = True,
     boxes: bool = False,
     seeds: bool = False,
+    points: bool = False,
     other: bool = False,
 ) -> Weakened:
-    """Weak annotations in place of masks, for all images but some, see ``Weakened``.
+    """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
@@ -304,7 +327,7 @@ def weaken(
     else:
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
-    return Weakened(classes, frozenset(kept), dataset, tags, boxes, seeds, other)
+    return Weakened(classes, frozenset(kept), dataset, tags, boxes, seeds, points, other)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:
