@@ -34,8 +34,7 @@ class Expected:
     ``K(y) = sum_i c_i sum_{k != y_i} omega_k shares[i, k]``. The losses of tags, boxes and seeds estimate the
     same expectation, with nothing to go by but the annotation. Who has learned how likely labels are, given
     the features, too, has better ``shares`` [V, K]; their rows add up to 1.
-    Consistent labelings agree with the annotation and have no label whose share is below ``UNLIKELY``, unless
-    it may be needed for a cover.
+    Consistent labelings have no label whose share is below ``UNLIKELY``, unless it may be needed for a cover.
 
     >>> from multiutility.annotations import Tags
     >>> problem = LabelingProblem(np.zeros((2, 1)), [], np.zeros((0, 1)), node_sizes=[1, 4])
@@ -108,12 +107,14 @@ class Expected:
         return np.asarray(problem.node_sizes[:, np.newaxis] * self.shares)
 
     def _allowed(self, constraints: Constraints) -> BoolArray:
-        """Labels that the annotation allows and that are likely; those of the annotation if none is left."""
-        likely = self.shares >= UNLIKELY
+        """Labels that are likely, and those that covers may need; of many labels, at least the likeliest.
+
+        Whoever made the shares knows the annotation, and more: that a node of many pixels is not all of the
+        label of a seed in it, say.
+        """
+        likely = self.shares >= np.minimum(UNLIKELY, self.shares.max(axis=1, keepdims=True))
         likely[constraints.cover_nodes, constraints.cover_labels[owners(constraints.cover_starts)]] = True
-        known = np.ones_like(likely) if constraints.allowed is None else constraints.allowed
-        both = known & likely
-        return np.asarray(np.where(both.any(axis=1, keepdims=True), both, known))
+        return np.asarray(likely)
 
     def __repr__(self) -> str:
         return f"Expected({self.annotation!r})"

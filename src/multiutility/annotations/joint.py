@@ -260,14 +260,19 @@ class Joint:
                 subsets += [(lines[p], box.label, weight * cost) for p, cost in enumerate(costs.tolist())]
         return subsets
 
-    def _allowed(self, problem: LabelingProblem) -> BoolArray:
+    def possible(self, problem: LabelingProblem) -> BoolArray:
+        """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""
         check_range(np.array([seed.node for seed in self.seeds]), "nodes of seeds", problem.n_nodes, "nodes")
-        allowed = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
-        allowed[:, self.partition.anywhere] = True
+        possible = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
+        possible[:, self.partition.anywhere] = True
         if self.outside(problem).any() and not self.partition.anywhere:
             raise ValueError("no label is left for the nodes outside the boxes: add tags")
         for box in self.boxes:
-            allowed[box.nodes, box.label] = True
+            possible[box.nodes, box.label] = True
+        return possible
+
+    def _allowed(self, problem: LabelingProblem) -> BoolArray:
+        allowed = self.possible(problem)
         for seed in self.seeds:
             allowed[seed.node] = np.arange(self.n_labels) == seed.label
         return allowed

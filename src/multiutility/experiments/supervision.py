@@ -88,10 +88,14 @@ class LabeledImages:
 
     def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:
         """Return the images of a choice with their annotations, those with masks first."""
-        found = [AnnotatedPhoto(self.photo(n), partial(full_annotation, self.masks[n])) for n in choice.masks]
+        found = [AnnotatedPhoto(self.photo(n), partial(self.full_annotation, n)) for n in choice.masks]
         for n in choice.weak:
             found.append(AnnotatedPhoto(self.photo(n), partial(self.weak, n, kinds)))
         return found
+
+    def full_annotation(self, n: int) -> PixelAnnotation:
+        """Return the annotation of an image by its mask."""
+        return PixelAnnotation(mask=self.masks[n], instances=self.samples[n].instances())
 
     def full(self) -> list[AnnotatedPhoto]:
         """Return all images with their masks."""
@@ -139,8 +143,3 @@ def wanted(kinds: str) -> dict[str, bool]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
     parts = kinds.split("+")
     return {kind: kind in parts for kind in ("tags", "boxes", "seeds", "points")}
-
-
-def full_annotation(mask: Mask) -> PixelAnnotation:
-    """Return the annotation of a mask."""
-    return PixelAnnotation(mask=mask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from multiutility.annotations import Expected, Full
+from multiutility.annotations import Expected, Full, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Expansion, Pinpoint, Solver
@@ -26,9 +26,11 @@ from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputing
 from multiutility.learning.examples import (
     ClassWeight,
     Example,
+    balance,
     class_weights,
     make_examples,
     slack_costs,
+    trusted_costs,
     weighted,
 )
 from multiutility.learning.journal import Journal, Journaled
@@ -36,7 +38,8 @@ from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
 from multiutility.learning.places import Elsewhere, Here, Place
-from multiutility.learning.starts.soft import SoftStart
+from multiutility.learning.selection.choice import GUESSED, Choice, choose, truth_of
+from multiutility.learning.selection.evidence import Estimate
 from multiutility.memory import n_bytes
 from multiutility.models import Potts
 from multiutility.parallel import Executor
@@ -44,6 +47,8 @@ from multiutility.problem import LabelingProblem
 
 # Relative gap at which the convex problem of the first outer iteration ends, and that of a first model.
 LOOSEST, ROUGH = 0.4, 0.1
+# Weight of the slacks of weak annotations in the paper.
+ALPHA = 0.1
 # Part of a limit of memory that products of features may take.
 KERNEL_SHARE = 4
 
@@ -182,7 +187,8 @@ class SSVM(BaseEstimator):
         self._random_state = check_random_state(self.random_state)
         self._records: list[Record] = []
         self._n_problems = len(problems)
-        examples = weighted(make_examples(problems, annotations), self.class_weight)
+        given = None if self.class_weight == "auto" else self.class_weight
+        examples = weighted(make_examples(problems, annotations), given)
         self._place = self._make_place()
         self._minimizer, self._journal = self._make_minimizer(examples)
         return examples
@@ -284,7 +290,7 @@ class MultiUtilitySSVM(SSVM):
         self,
         C: float = 1.0,  # noqa: N803
         *,
-        alpha: float = 0.1,
+        alpha: float | None = ALPHA,
         weak_loss: Literal["annotation", "expected"] = "annotation",
         tol: float = 0.01,
         max_iter: int = 20,
@@ -319,52 +325,84 @@ class MultiUtilitySSVM(SSVM):
         self.max_iter = max_iter
         self.imputer = imputer
 
-    def fit(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> Self:
-        """Learn weights from problems with annotations; those whose annotation is None are left out."""
+    def fit(
+        self,
+        problems: Sequence[LabelingProblem],
+        annotations: Sequence[Annotation | None],
+        rehearsals: Sequence[Sequence[Annotation]] | None = None,
+    ) -> Self:
+        """Learn weights from problems with annotations; those whose annotation is None are left out.
+
+        ``rehearsals``, one sequence for each problem, are weak annotations that a full labeling would have
+        had if its problem had been annotated as the others: how to read these is learned from that, if
+        ``weak_loss`` is "expected". By default they are the labels that a full labeling has, as tags.
+        """
         examples = self._examples(problems, annotations)
+        self._rehearsals = rehearsed(examples, rehearsals)
         with one_blas_thread():
-            fit = self._fit(examples)
+            fit, used = self._fit(examples)
         self.n_iter_ = len(fit.objectives) - 1
         self.outer_objective_ = np.array(fit.objectives)
-        warn_unmet(examples, fit.imputation)
-        return self._store(examples, fit.solution, fit.imputation.labelings, fit.converged)
+        warn_unmet(used, fit.imputation)
+        return self._store(used, fit.solution, fit.imputation.labelings, fit.converged)
 
-    def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
+    def _fit(self, examples: Sequence[Example]) -> tuple[Fit[Any], Sequence[Example]]:
+        """Return the fit, and the examples that it was made of."""
         if self.weak_loss not in ("annotation", "expected"):
             raise ValueError(f"weak_loss is {self.weak_loss!r}: expected 'annotation' or 'expected'")
+        self.chosen_: dict[str, Any] = {}
+        self.estimate_: Estimate | None = None
         if self.weak_loss == "expected":
-            # What is void has no expected loss, and guesses of it do harm.
-            examples = [one.without_open_nodes() if one.annotation.strong else one for one in examples]
+            return self._fit_expected(examples)
+        alpha = ALPHA if self.alpha is None else self.alpha
+        costs = slack_costs(examples, self.C, alpha)
         if not any(one.latent for one in examples):
-            # Convex: the same as SSVM.
-            solution = self._solve(self._risk(examples, self.alpha, starts(examples)), self.tol)
-            return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
-        soft = self._place.soft_start(examples)
-        known = self._expecting(examples, soft) if self.weak_loss == "expected" else examples
+            return self._fit_convex(examples, costs), examples
+        soft, imputer = self._place.soft_start(examples), self._place.imputer(examples)
+        risk = self._place.risk(examples, costs, starts(examples))
+        begins = [self._place.likeliest(examples, soft.shares)]
+        if any(one.annotation.strong for one in examples):
+            begins.append(imputer.impute(self._full_weights(examples), starts(examples)).labelings)
+        return self._procedure([risk.anchored(labelings) for labelings in begins], imputer), examples
+
+    def _fit_expected(self, examples: Sequence[Example]) -> tuple[Fit[Any], Sequence[Example]]:
+        """Learn from the losses that are expected under posteriors, which are chosen first."""
+        # What is void has no expected loss, and guesses of it do harm.
+        left = [one.without_open_nodes() if one.annotation.strong else one for one in examples]
+        power = None if self.class_weight == "auto" else fixed_power(self.class_weight)
+        choice = choose(left, self._rehearsals, self._place.soft_start, self.alpha, power)
+        self.chosen_, self.estimate_ = dict(choice.facts), choice.estimate
+        known = self._expecting(left, choice)
+        costs = trusted_costs(known, self.C, choice.alpha, GUESSED)
+        if not any(one.latent for one in known):
+            return self._fit_convex(known, costs), known
         imputer = self._place.imputer(known)
+        risk = self._place.risk(known, costs, starts(known))
+        begin = self._place.likeliest(known, [one.annotation.prior(one.problem) for one in known])
+        return self._procedure([risk.anchored(begin)], imputer), known
+
+    def _fit_convex(self, examples: Sequence[Example], costs: FloatArray) -> Fit[Any]:
+        """Learn from examples that leave nothing open: the same as SSVM."""
+        solution = self._solve(self._place.risk(examples, costs, starts(examples)), self.tol)
+        return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
+
+    def _procedure(self, begins: Sequence[Any], imputer: Imputing) -> Fit[Any]:
         loosest = max(self.tol, LOOSEST)
         cccp: Cccp[Any, Any] = Cccp(self._minimizer, self.tol, loosest, self.max_iter, journal=self._journal)
-        risk = self._risk(known, self.alpha, starts(known))
-        begins = [risk.anchored(labelings) for labelings in self._beginnings(known, soft, imputer)]
         return cccp.minimize_best(begins, imputer, self._random_state, self._note)
 
-    def _expecting(self, examples: Sequence[Example], soft: SoftStart) -> list[Example]:
-        """Return the examples with expected losses in place of those of weak annotations."""
-        pairs = zip(examples, soft.told, strict=True)
-        known = [one if one.annotation.strong else expecting(one, shares) for one, shares in pairs]
-        return weighted(known, self.class_weight)
+    def _expecting(self, examples: Sequence[Example], choice: Choice) -> list[Example]:
+        """Return the examples that count, with expected losses in place of those of weak annotations."""
+        pairs = zip(examples, choice.posteriors, strict=True)
+        known = [
+            one if posterior is None else expecting(one, posterior)
+            for one, posterior in pairs
+            if choice.alpha > 0 or one.annotation.strong
+        ]
+        return weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
 
     def _imputer(self) -> Solver:
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer
-
-    def _beginnings(
-        self, examples: Sequence[Example], soft: SoftStart, imputer: Imputing
-    ) -> list[list[IndexArray]]:
-        """Labelings to begin with: by soft labels, and by full labelings if they have not gone into these."""
-        found = [self._place.likeliest(examples, soft)]
-        if self.weak_loss == "annotation" and any(one.annotation.strong for one in examples):
-            found.append(imputer.impute(self._full_weights(examples), starts(examples)).labelings)
-        return found
 
     def _full_weights(self, examples: Sequence[Example]) -> FloatArray:
         """Weights of the SSVM on the full labelings."""
@@ -419,7 +457,7 @@ class SelfTraining(MultiUtilitySSVM):
         )
         self.loss = loss
 
-    def _fit(self, examples: Sequence[Example]) -> Fit[Any]:
+    def _fit(self, examples: Sequence[Example]) -> tuple[Fit[Any], Sequence[Example]]:
         if self.loss not in ("strong", "weak"):
             raise ValueError(f"loss is {self.loss!r}: expected 'strong' or 'weak'")
         imputer = self._place.imputer(examples)
@@ -427,9 +465,10 @@ class SelfTraining(MultiUtilitySSVM):
         weights = self._full_weights(examples) if strong else self._place.soft_start(examples).weights
         imputation = imputer.impute(weights, starts(examples))
         trained = self._hardened(examples, imputation) if self.loss == "strong" else examples
-        risk = self._place.risk(trained, slack_costs(examples, self.C, self.alpha), imputation.labelings)
+        alpha = ALPHA if self.alpha is None else self.alpha
+        risk = self._place.risk(trained, slack_costs(examples, self.C, alpha), imputation.labelings)
         solution = self._solve(risk, self.tol)
-        return Fit(solution, imputation, (solution.primal,), self.tol, solution.converged)
+        return Fit(solution, imputation, (solution.primal,), self.tol, solution.converged), examples
 
     def _hardened(self, examples: Sequence[Example], imputation: Imputation) -> list[Example]:
         """Return the examples with full labelings in place of weak annotations."""
@@ -445,6 +484,26 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """Products of one instance are too small to share: threads cost more than they give."""
     limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
     return limits
+
+
+def rehearsed(
+    examples: Sequence[Example], rehearsals: Sequence[Sequence[Annotation]] | None
+) -> list[Sequence[Annotation]]:
+    """Return the weak annotations that full labelings would have had, by example; tags if none are given."""
+    if rehearsals is not None:
+        return [rehearsals[one.index] for one in examples]
+    return [[tags_of(one)] if one.annotation.strong else [] for one in examples]
+
+
+def tags_of(example: Example) -> Annotation:
+    """Tags of the labels that a full labeling has."""
+    labels = np.flatnonzero(truth_of(example).sum(axis=0) > 0).tolist()
+    return Tags(labels or [0], example.annotation.n_labels)
+
+
+def fixed_power(class_weight: ClassWeight) -> float:
+    """Power of class weights that are given; weights by label are not looked at in choices."""
+    return 0.0 if isinstance(class_weight, Mapping) else balance(class_weight)
 
 
 def expecting(example: Example, shares: FloatArray) -> Example:

@@ -15,7 +15,7 @@ from multiutility.learning.labeling_risk import Instance
 from multiutility.memory import make_room
 from multiutility.problem import LabelingProblem
 
-ClassWeight: TypeAlias = Literal["balanced"] | float | Mapping[int, float] | None
+ClassWeight: TypeAlias = Literal["balanced", "auto"] | float | Mapping[int, float] | None
 
 # What a block takes for each node and edge, besides its loss.
 NODE_BYTES, EDGE_BYTES = 100, 24
@@ -105,6 +105,18 @@ def slack_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatArr
     """Weights of the slacks in eq. lvssmv-obj: ``C / (N + M)``, times alpha for weak annotations."""
     strong = np.array([example.annotation.strong for example in examples])
     return np.where(strong, 1.0, alpha) * C / len(examples)
+
+
+def trusted_costs(examples: Sequence[Example], C: float, alpha: float, guessed: float) -> FloatArray:  # noqa: N803
+    """Weights of the slacks by how far annotations are trusted: 1 for full labelings, alpha for weak ones.
+
+    They add up to C, whatever their number, so that full labelings count as much among few weak annotations
+    as among many; but to less, down to ``guessed`` times C, the more of the weight is that of weak ones.
+    """
+    strong = np.array([example.annotation.strong for example in examples])
+    trust = np.where(strong, 1.0, alpha)
+    total = trust.sum()
+    return np.asarray(C * trust / total * (trust @ np.where(strong, 1.0, guessed)) / total)
 
 
 def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:

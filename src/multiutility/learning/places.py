@@ -40,8 +40,8 @@ class Place(Protocol):
     def soft_start(self, examples: Sequence[Example]) -> SoftStart:
         """Return soft labels to begin with."""
 
-    def likeliest(self, examples: Sequence[Example], soft: SoftStart) -> list[IndexArray]:
-        """Return the likeliest labelings that agree with the annotations."""
+    def likeliest(self, examples: Sequence[Example], shares: Sequence[FloatArray]) -> list[IndexArray]:
+        """Return the likeliest labelings, by soft labels, that agree with the annotations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,9 @@ class Here:
         with Threads(self.n_jobs) as executor:
             return soft_start(examples, executor=executor)
 
-    def likeliest(self, examples: Sequence[Example], soft: SoftStart) -> list[IndexArray]:
-        """Return the likeliest labelings that agree with the annotations."""
-        return likeliest(examples, soft.shares, self.agreeing)
+    def likeliest(self, examples: Sequence[Example], shares: Sequence[FloatArray]) -> list[IndexArray]:
+        """Return the likeliest labelings, by soft labels, that agree with the annotations."""
+        return likeliest(examples, shares, self.agreeing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +124,9 @@ class Elsewhere:
         """Return soft labels to begin with."""
         return soft_start(examples, executor=self.executor, shards=self.shards(examples).examples)
 
-    def likeliest(self, examples: Sequence[Example], soft: SoftStart) -> list[IndexArray]:
-        """Return the likeliest labelings that agree with the annotations."""
+    def likeliest(self, examples: Sequence[Example], shares: Sequence[FloatArray]) -> list[IndexArray]:
+        """Return the likeliest labelings, by soft labels, that agree with the annotations."""
         shards = self.shards(examples)
-        columns = (shards.examples, shards.cut(soft.shares), [self.agreeing] * len(shards.sizes))
+        columns = (shards.examples, shards.cut(shares), [self.agreeing] * len(shards.sizes))
         found = self.executor.get(shards.each(likeliest, *columns))
         return [labels for some in found for labels in some]

@@ -46,7 +46,7 @@ from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
 
-ClassWeight: TypeAlias = Literal["balanced"] | float | Mapping[str, float] | None
+ClassWeight: TypeAlias = Literal["balanced", "auto"] | float | Mapping[str, float] | None
 
 # Parameters that say how a model is made, and not how fast or where: they are kept in its file.
 MADE_BY = (
@@ -136,10 +136,10 @@ class Segmenter(BaseEstimator):
         features: str | Preset = "deep",
         C: float = defaults.C,  # noqa: N803
         *,
-        alpha: float = defaults.ALPHA,
+        alpha: float | None = None,
         weak_loss: Literal["annotation", "expected"] = "expected",
         beta: float = defaults.BETA,
-        class_weight: ClassWeight = defaults.CLASS_WEIGHT,
+        class_weight: ClassWeight = "auto",
         n_superpixels: int | None = None,
         max_side: int = 640,
         refine: bool = True,
@@ -223,7 +223,8 @@ class Segmenter(BaseEstimator):
         with warnings.catch_warnings():
             # It counts annotations; here they have names.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            learner.fit(problems, annotations)
+            learner.fit(problems, annotations, training.rehearsals(self.beta))
+        self.chosen_, self.estimate_ = learner.chosen_, learner.estimate_
         warn_unmet(training, problems, annotations, learner.imputed_)
         self.objective_ = units.objective(learner.objective_)
         self.n_iter_ = learner.n_iter_
@@ -306,9 +307,9 @@ class Segmenter(BaseEstimator):
         """Raise now, rather than after minutes of work."""
         for name in ("C", "alpha", "beta", "tol", "max_iter", "max_side", "n_jobs"):
             value = getattr(self, name)
-            if not 0 < value < np.inf:
+            if value is not None and not 0 < value < np.inf:
                 raise ValueError(f"{name} is {value}: expected a positive number")
-        if not isinstance(self.class_weight, Mapping):
+        if not isinstance(self.class_weight, Mapping) and self.class_weight != "auto":
             balance(self.class_weight)
         if self.memory_limit is not None:
             MemoryLimit(n_bytes(self.memory_limit)).check(0, "this program alone")

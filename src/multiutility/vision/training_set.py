@@ -19,6 +19,7 @@ from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
 from multiutility.vision.fitted_presets import fitted_preset
 from multiutility.vision.photo import FilePhoto, Photo, Shrunk, resized
 from multiutility.vision.rasterize import rasterize
+from multiutility.vision.rehearsal import Style, rehearsal, styles_of
 from multiutility.vision.remote import fill
 from multiutility.vision.store import FeatureStore
 
@@ -97,18 +98,36 @@ class TrainingSet:
         return resized(one.annotation(), one.photo.size(), (height, width))
 
     def _annotations(self, beta: float) -> Iterator[Annotation | None]:
-        for n, (name, prepared) in enumerate(zip(self.names, self.prepared, strict=True)):
-            one, regions = self.photos[n], prepared.regions
-            yield rasterize(
-                resized(one.annotation(), one.photo.size(), (regions.shape[0], regions.shape[1])),
-                regions,
-                len(self.classes),
-                beta=beta,
-                other=self.classes.other,
-                cell=1 / regions.size,
-                again=prepared.fetch,
-                name=name,
-            )
+        for n in range(len(self.prepared)):
+            yield self._in_nodes(n, self.small_annotation(n), beta)
+
+    def rehearsals(self, beta: float) -> list[list[Annotation]]:
+        """Return, for each photograph with a mask, what it would have if it were annotated as the others."""
+        small = [self.small_annotation(n) for n in range(len(self.prepared))]
+        styles = styles_of(small)
+        return [self._rehearsals(n, one, styles, beta) for n, one in enumerate(small)]
+
+    def _rehearsals(
+        self, n: int, annotation: PixelAnnotation, styles: Sequence[Style], beta: float
+    ) -> list[Annotation]:
+        again = [one for style in styles if (one := rehearsal(annotation, style)) is not None]
+        found = [self._in_nodes(n, one, beta) for one in again]
+        return [one for one in found if one is not None]
+
+    def _in_nodes(self, n: int, annotation: PixelAnnotation, beta: float) -> Annotation | None:
+        """What an annotation, at the size of the regions, says about the nodes of a photograph."""
+        prepared = self.prepared[n]
+        regions = prepared.regions
+        return rasterize(
+            annotation,
+            regions,
+            len(self.classes),
+            beta=beta,
+            other=self.classes.other,
+            cell=1 / regions.size,
+            again=prepared.fetch,
+            name=self.names[n],
+        )
 
 
 def ignore(_stage: str, _done: int, _total: int) -> None:

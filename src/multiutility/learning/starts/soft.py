@@ -36,6 +36,8 @@ TELLING = (0.65, 0.85)
 HIGHEST = 100.0
 # Examples of a part, at least.
 LEAST_EXAMPLES = 8
+# Power of the probabilities that soft labels are made of.
+SHARPNESS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +45,20 @@ class SoftStart:
     """Flat weights [K D + e], of which the pairwise ones are zero, and soft labels [V, K] of all examples.
 
     ``told`` are the same, but as at first where the annotation says nothing: there they are mere guesses.
+    ``factors`` [D] is by how much each feature counts in the norm that scales it.
     """
 
     weights: FloatArray
     shares: list[FloatArray]
     told: list[FloatArray]
+    factors: FloatArray
+
+    def shares_of(self, examples: Sequence[Example]) -> list[FloatArray]:
+        """Return the soft labels of examples that were not learned from."""
+        part = make_part(examples, self.factors)
+        n_labels, n_features = examples[0].annotation.n_labels, examples[0].problem.n_features
+        rows = self.weights[: n_labels * n_features].reshape(n_labels, n_features)
+        return sharpened(part, rows.astype(examples[0].problem.feature_dtype), SHARPNESS)
 
 
 def likeliest(examples: Sequence[Example], shares: Sequence[FloatArray], solver: Solver) -> list[IndexArray]:
@@ -68,7 +79,7 @@ def soft_start(
     examples: Sequence[Example],
     shrinkage: Sequence[float] = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
     n_iterations: int = 15,
-    sharpness: float = 8.0,
+    sharpness: float = SHARPNESS,
     locality: float = 5.0,
     executor: Executor | None = None,
     shards: Sequence[Handle[Sequence[Example]]] | None = None,
@@ -106,7 +117,7 @@ def soft_start(
         shares, told = regression.shares()
     flat = (weights * regression.factors).ravel()
     pairwise = np.zeros(examples[0].problem.edge_features.shape[1])
-    return SoftStart(np.concatenate((flat, pairwise)), shares, told)
+    return SoftStart(np.concatenate((flat, pairwise)), shares, told, regression.factors)
 
 
 class Regression:

@@ -1,0 +1,81 @@
+"""Cross-validation over full labelings: scores of held-out examples, and what they promise for new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from multiutility.arrays import FloatArray
+from multiutility.metrics import accuracy, mean_iou, mean_recall
+
+MEASURES = ("accuracy", "mean_recall", "mean_iou")
+# Of the intervals that are promised, how often a bootstrap draws, and half of the least width: what is judged
+# here is a stand-in for the learner.
+LEVEL, N_DRAWN, LEAST_HALF = 0.9, 500, 0.02
+
+
+def folds_of(n_examples: int, n_folds: int = 5) -> NDArray[np.int_]:
+    """Fold of each example; as many folds as there are examples, if there are few.
+
+    >>> folds_of(3), folds_of(7)
+    (array([0, 1, 2]), array([0, 1, 2, 3, 4, 0, 1]))
+    """
+    return np.arange(n_examples) % min(n_folds, max(n_examples, 1))
+
+
+def confusion(truth: FloatArray, labels: NDArray[np.int_]) -> FloatArray:
+    """Sizes of true and given labels [K, K], for sizes of true labels [V, K] and given labels [V].
+
+    >>> confusion(np.array([[2.0, 0.0], [1.0, 3.0]]), np.array([0, 0]))
+    array([[3., 0.],
+           [3., 0.]])
+    """
+    given = labels[:, np.newaxis] == np.arange(truth.shape[1])
+    return np.asarray(truth.T @ given)
+
+
+def scores(matrix: FloatArray) -> FloatArray:
+    """Accuracy, mean recall and mean IoU of a confusion matrix."""
+    return np.array((accuracy(matrix), mean_recall(matrix), mean_iou(matrix)))
+
+
+def merit(matrices: Sequence[FloatArray]) -> float:
+    """Mean of the measures, of all examples together: what is chosen by."""
+    return float(scores(np.sum(matrices, axis=0)).mean())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is expected on new images: of each measure the value, and the ends of an interval."""
+
+    accuracy: tuple[float, float, float]
+    mean_recall: tuple[float, float, float]
+    mean_iou: tuple[float, float, float]
+
+    @property
+    def facts(self) -> dict[str, list[float]]:
+        """The measures by name, in plain numbers."""
+        return {name: [round(value, 4) for value in getattr(self, name)] for name in MEASURES}
+
+
+def estimate(matrices: Sequence[FloatArray], random_state: int = 0) -> Estimate | None:
+    """Estimate scores on new images from confusions [K, K] of held-out ones; None from fewer than three.
+
+    Intervals are by Student's t with the standard error of a bootstrap over images.
+    """
+    n_examples = len(matrices)
+    if n_examples < 3:
+        return None
+    rng = np.random.default_rng(random_state)
+    drawn = rng.multinomial(n_examples, np.full(n_examples, 1 / n_examples), N_DRAWN)
+    stack = np.array(matrices)
+    values = np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
+    middle, factor = scores(stack.sum(axis=0)), student.ppf((1 + LEVEL) / 2, n_examples - 1)
+    half = np.maximum(factor * values.std(axis=0), LEAST_HALF)
+    low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    rows = np.stack((middle, low, high), axis=1).tolist()
+    return Estimate(*(tuple(row) for row in rows))

@@ -1,0 +1,102 @@
+"""Errors that an annotation proves: what a labeling gets wrong for certain, however little is annotated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from multiutility.annotations import Joint
+from multiutility.annotations.annotation import Annotation
+from multiutility.arrays import FloatArray
+from multiutility.learning.selection.reading import clues_of
+from multiutility.problem import LabelingProblem
+
+
+class Errors(NamedTuple):
+    """Of each label [K]: what was missed and could have been, what is wrong and how much has the label.
+
+    Missed are seeds, lines of boxes and tags that do not have the label; wrong are nodes that cannot have it,
+    and parts of a seeded label without a seed.
+    """
+
+    missed: FloatArray
+    asked: FloatArray
+    wrong: FloatArray
+    given: FloatArray
+
+    @property
+    def rate(self) -> float:
+        """Mean over labels of the part that is missed and the part that is wrong, each half.
+
+        >>> round(Errors(*np.array([[1.0, 0.0], [4.0, 2.0], [0.0, 3.0], [9.0, 6.0]])).rate, 4)
+        0.1875
+        """
+        named = self.asked > 0
+        if not named.any():
+            return 0.0
+        missed = self.missed[named] / self.asked[named]
+        wrong = np.divide(self.wrong, self.given, out=np.zeros_like(self.given), where=self.given > 0)[named]
+        return float((missed + wrong).mean() / 2)
+
+
+def provable_errors(
+    problems: Sequence[LabelingProblem],
+    annotations: Sequence[Annotation],
+    labelings: Sequence[NDArray[np.int_]],
+) -> Errors:
+    """Add up the provable errors of labelings [V].
+
+    >>> from multiutility.annotations import Tags
+    >>> problem = LabelingProblem(np.zeros((4, 1)), [[0, 1], [1, 2], [2, 3]], np.zeros((3, 1)))
+    >>> errors = provable_errors([problem], [Tags([0, 1], n_labels=3)], [np.array([0, 0, 0, 2])])
+    >>> errors.missed, errors.asked, errors.wrong, errors.given
+    (array([0., 1., 0.]), array([1., 1., 0.]), array([0., 0., 1.]), array([3., 0., 1.]))
+    """
+    totals = np.zeros((4, annotations[0].n_labels))
+    for problem, annotation, labels in zip(problems, annotations, labelings, strict=True):
+        totals += one_example(problem, annotation, labels)
+    return Errors(*totals)
+
+
+def one_example(problem: LabelingProblem, annotation: Annotation, labels: NDArray[np.int_]) -> FloatArray:
+    """Errors of one labeling, [4, K]."""
+    missed, asked, wrong, given = totals = np.zeros((4, annotation.n_labels))
+    possible, sizes = clues_of(annotation, problem).possible, problem.node_sizes
+    given += np.bincount(labels, sizes, annotation.n_labels)
+    bad = ~possible[np.arange(len(labels)), labels]
+    if isinstance(annotation, Joint):
+        bad |= unseeded(problem, annotation, labels)
+        count_missed(annotation, labels, missed, asked)
+    wrong += np.bincount(labels[bad], sizes[bad], annotation.n_labels)
+    return totals
+
+
+def count_missed(annotation: Joint, labels: NDArray[np.int_], missed: FloatArray, asked: FloatArray) -> None:
+    """Add tags, seeds and boxes (the part of their lines) that a labeling misses, and how many there are."""
+    for label in annotation.partition.tagged:
+        missed[label] += float((labels != label).all())
+        asked[label] += 1
+    for seed in annotation.seeds:
+        missed[seed.label] += float(labels[seed.node] != seed.label)
+        asked[seed.label] += 1
+    for box in annotation.boxes:
+        hits = labels == box.label
+        missed[box.label] += float(np.mean((box.rows.empty(hits).mean(), box.columns.empty(hits).mean())))
+        asked[box.label] += 1
+
+
+def unseeded(problem: LabelingProblem, annotation: Joint, labels: NDArray[np.int_]) -> NDArray[np.bool_]:
+    """Nodes [V] of connected parts of seeded labels without a seed: every part would have had one."""
+    seeded = list(annotation.partition.seeded)
+    if not seeded:
+        return np.zeros(len(labels), dtype=np.bool_)
+    first, second = problem.edges[labels[problem.edges[:, 0]] == labels[problem.edges[:, 1]]].T
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(len(labels), len(labels)))
+    _, parts = connected_components(graph, directed=False)
+    with_seed = [parts[seed.node] for seed in annotation.seeds if labels[seed.node] == seed.label]
+    return np.asarray(np.isin(labels, seeded) & ~np.isin(parts, with_seed))
