@@ -19,6 +19,7 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.identifiability import warn_unidentified
+from multiutility.inference import Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
@@ -377,6 +378,7 @@ class Segmenter(BaseEstimator):
             max_iter=self.max_iter,
             class_weight=weights,
             optimizer=OPTIMIZERS[self.optimizer],
+            imputer=method.imputer(Expansion(n_jobs=self.n_jobs if self.executor is None else 1)),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             callback=self._follower(steps),
