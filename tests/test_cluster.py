@@ -110,7 +110,7 @@ def test_what_annotations_leave_open_is_found_by_workers(cluster: Cluster) -> No
             place = Elsewhere(executor, Expansion(), Pinpoint(Expansion()))
             sent = place.shards(examples).examples
             soft = soft_start(examples, [0.01], 2, executor=executor, shards=sent)
-            likely = place.likeliest(examples, soft)
+            likely = place.likeliest(examples, soft.shares)
             imputed = place.imputer(examples).impute(soft.weights, likely)
             found.append((soft.weights, *soft.shares, *soft.told, *likely, *imputed.labelings, imputed.gains))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))

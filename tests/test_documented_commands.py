@@ -23,7 +23,6 @@ from multiutility.cli import experiment as experiment_command
 from multiutility.datasets import DatasetFolder
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.scenes import make_scenes
-from multiutility.experiments import parameters
 from multiutility.experiments.demo import Mix, write_mix
 from multiutility.studio import server
 from multiutility.vision import Segmenter
@@ -86,7 +85,6 @@ def cheap_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     rough = {"tol": 0.9, "max_iter": 1}
     usual = Segmenter.__init__.__kwdefaults__ or {}
     monkeypatch.setattr(Segmenter.__init__, "__kwdefaults__", usual | rough)
-    monkeypatch.setattr(parameters, "COMMON", parameters.COMMON | rough)
 
 
 @pytest.mark.usefixtures("cheap_features", "cheap_learning")

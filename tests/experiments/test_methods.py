@@ -9,11 +9,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from multiutility.datasets.pixels import PixelAnnotation, PixelBox
-from multiutility.experiments.methods import SelfTrained, SelfTrainedWeakly, learn
-from multiutility.experiments.naive import filled, logistic_weights
-from multiutility.experiments.parameters import BY_KIND, learning_parameters
+from multiutility.experiments.methods import (
+    OURS,
+    SELF_STRONG,
+    SelfTrained,
+    SelfTrainedWeakly,
+    learn,
+    method_parameters,
+)
+from multiutility.experiments.naive import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.learning.estimators import SelfTraining
-from multiutility.vision import Segmenter, defaults
+from multiutility.vision import Segmenter
 from multiutility.vision.learning import Units
 from multiutility.vision.training_set import TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy
@@ -34,18 +40,19 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
 def test_self_training_is_that_of_the_learner(
     mixed: TrainingSet, kind: type[Segmenter], loss: Literal["strong", "weak"]
 ) -> None:
-    found = kind(toy_preset(), alpha=0.3, **FAST).fit_prepared(mixed).predictor_
+    given = method_parameters(SELF_STRONG, {**FAST, "alpha": 0.3})
+    found = kind(toy_preset(), **given).fit_prepared(mixed).predictor_
     units = Units.of(mixed.problems())
     problems = [units.balanced(problem) for problem in mixed.problems()]
     learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)
-    learner.set_params(class_weight=defaults.CLASS_WEIGHT)
+    learner.set_params(class_weight=0.25)
     learner.fit(problems, mixed.annotations(beta=1.0))
     n_edges = problems[0].edge_features.shape[1]
     assert found.weights == pytest.approx(units.weights(learner.weights_, n_edges), abs=1e-9)
 
 
 def test_local_models_have_no_pairwise_weights(mixed: TrainingSet) -> None:
-    weights = learn("local", mixed, FAST).predictor.weights
+    weights = learn("local", mixed, FAST).weights
     n_edges = mixed.prepared[0].problem.edge_features.shape[1]
     assert not weights[-n_edges:].any()
     assert weights[:-n_edges].any()
@@ -60,7 +67,8 @@ def test_boxed_labels_are_not_spread_if_they_are_tagged_too() -> None:
 
 @pytest.mark.parametrize("method", ["ridge", "logistic"])
 def test_naive_methods_learn_the_toy(mixed: TrainingSet, method: str) -> None:
-    model = learn(method, mixed, {"penalty": 0.001}).predictor
+    model = learn(method, mixed, {})
+    assert set(model.about["chosen"]) == {"penalty", "merit"}
     labels = model.labelings(mixed.prepared[:2])
     for n, given in enumerate(labels):
         mask = mixed.small_annotation(n).mask
@@ -85,8 +93,41 @@ def test_logistic_regression_is_that_of_scikit_learn() -> None:
     assert found == pytest.approx(model.coef_, abs=1e-3)
 
 
-def test_parameters_of_kinds_come_before_those_of_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BY_KIND, ("deep", "tags"), {"C": 7.0})
-    assert learning_parameters("deep", "tags", {})["C"] == 7.0
-    assert learning_parameters("deep", "tags", {"C": 8.0})["C"] == 8.0
-    assert learning_parameters("deep", "tags+boxes", {})["C"] != 7.0
+def test_experiments_learn_as_train_does(mixed: TrainingSet) -> None:
+    ours = learn(OURS, mixed, {**method_parameters(OURS, FAST), "random_state": 0})
+    alone = Segmenter(toy_preset(), **FAST).fit_prepared(mixed).predictor_
+    assert np.array_equal(ours.weights, alone.weights)
+    assert ours.about == alone.about
+    assert ours.about["method"] == "auto"
+    assert set(ours.about["chosen"]) >= {"start", "class_weight"}
+    paper = method_parameters(OURS, {"method": "paper"})
+    assert (paper["method"], paper["alpha"], paper["class_weight"]) == ("paper", None, "auto")
+    assert method_parameters(SELF_STRONG, {"alpha": 0.5, "method": "auto"})["method"] == "paper"
+
+
+def test_penalties_are_chosen_by_held_out_masks() -> None:
+    rng = np.random.default_rng(1)
+    tried: list[tuple[int, float]] = []
+
+    def regression(x: Any, targets: Any, penalty: float) -> Any:
+        tried.append((len(x), penalty))
+        return ridge_weights(x, targets, penalty)
+
+    # Labels are the larger of two features; the second image says the opposite of all others.
+    features = [rng.normal(size=(40, 2)).astype(np.float32) for _ in range(5)]
+    targets = [np.eye(2)[(x.argmax(axis=1) + (n == 1)) % 2] for n, x in enumerate(features)]
+    naive = Naive(regression, Penalties((0.01, 1.0), usual=0.01))
+    assert naive.compare(features, targets, [3]) == {}
+    merits = naive.compare(features, targets, [0, 2, 3, 4])
+    # Three folds, of two masks and of one; the weakly annotated image is always learned from.
+    assert tried == [(n, penalty) for penalty in (0.01, 1.0) for n in (3, 4, 4)]
+    for penalty, found in merits.items():
+        matrix = np.zeros((2, 2))
+        for held_out in ((0, 4), (2,), (3,)):
+            known = [n for n in range(5) if n not in held_out]
+            weights = ridge_weights([features[n] for n in known], [targets[n] for n in known], penalty)
+            for n in held_out:
+                np.add.at(matrix, (targets[n].argmax(axis=1), (features[n] @ weights.T).argmax(axis=1)), 1)
+        recall = np.mean(np.diag(matrix) / matrix.sum(axis=1))
+        union = np.mean(np.diag(matrix) / (matrix.sum(axis=0) + matrix.sum(axis=1) - np.diag(matrix)))
+        assert found == pytest.approx((np.trace(matrix) / matrix.sum() + recall + union) / 3)

@@ -12,6 +12,7 @@ from multiutility.datasets import DatasetFolder
 from multiutility.experiments.protocols import rules_of
 from multiutility.experiments.supervision import LabeledImages, Weakening
 from multiutility.experiments.tune import Bench, Trial, Tuner, Tuning
+from multiutility.experiments.tune_page import tuning_page
 from multiutility.vision import Segmenter
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto, TrainingSet, annotated_photos
@@ -50,7 +51,7 @@ def test_score_is_that_of_a_model_that_has_not_seen_the_fold(
     (held_out,) = bench.folds[0]
     others = [one for n, one in enumerate(mixed.photos) if n != held_out]
     # Trials are scored on superpixels, without the refinement of their borders.
-    model = Segmenter(mixed.preset.preset, C=1, tol=0.2, max_iter=1, refine=False)
+    model = Segmenter(mixed.preset.preset, C=1, alpha=1, tol=0.2, max_iter=1, refine=False)
     part = TrainingSet(
         mixed.classes,
         mixed.preset,
@@ -104,7 +105,7 @@ def test_finds_the_better_setting_and_goes_on_after_an_interruption(
         if len(calls) == 3:
             raise KeyboardInterrupt
         # The toy is so easy that all settings are equally good.
-        return score(self, tried, fold) + tried.C - tried.alpha
+        return score(self, tried, fold) + tried.C - float(tried.alpha or 0)
 
     monkeypatch.setattr(Bench, "score", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -129,6 +130,8 @@ def test_tries_class_weights_unless_they_are_given_by_name(
     mixed: TrainingSet, segmenter: Segmenter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def likes_half(_: Bench, tried: Segmenter, __: int) -> float:
+        if tried.class_weight == "auto":
+            return -1.0
         assert isinstance(tried.class_weight, float)
         return -abs(tried.class_weight - 0.5)
 
@@ -136,9 +139,9 @@ def test_tries_class_weights_unless_they_are_given_by_name(
     monkeypatch.setattr(Bench, "score", likes_half)
     assert Tuner(segmenter, grid, 2).tune(mixed).best["class_weight"] == 0.5
     tried = {**grid, "beta": (1.0, 3.0)}
-    assert len(Tuner(segmenter, tried, 2).tune(mixed).trials) == 2 * 4  # 0.25 is where it starts
-    paper = Segmenter(segmenter.features, weak_loss="annotation")
-    assert len(Tuner(paper, tried, 2).tune(mixed).trials) == 2 * 5
+    assert len(Tuner(segmenter, tried, 2).tune(mixed).trials) == 2 * 4  # it starts with what is chosen
+    paper = Segmenter(segmenter.features, method="paper")
+    assert len(Tuner(paper, tried, 2).tune(mixed).trials) == 2 * 4  # it starts without class weights
     named = Segmenter(segmenter.features, class_weight={"boat": 2.0})
     monkeypatch.setattr(Bench, "score", lambda _, tried, __: tried.C + tried.class_weight["boat"])
     log, searched = tmp_path / "log.json", {**grid, "C": (1.0, 2.0)}
@@ -146,6 +149,26 @@ def test_tries_class_weights_unless_they_are_given_by_name(
     other = Segmenter(segmenter.features, class_weight={"boat": 3.0})
     with pytest.raises(ValueError, match="of other images, features or options"):
         Tuner(other, searched, 2, log=log).tune(mixed)
+
+
+def test_what_is_not_searched_for_stays_chosen(
+    mixed: TrainingSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def likes_much(_: Bench, tried: Segmenter, __: int) -> float:
+        assert tried.alpha is None
+        assert tried.class_weight == "auto"
+        return tried.C
+
+    monkeypatch.setattr(Bench, "score", likes_much)
+    grid = {"C": (1.0, 3.0), "class_weight": (), "alpha": (), "beta": ()}
+    tuner = Tuner(Segmenter(toy_preset()), grid, 2, log=tmp_path / "log.json")
+    best = {"C": 3.0, "class_weight": "auto", "alpha": "auto", "beta": 1.0}
+    assert tuner.tune(mixed).best == best
+    assert tuner.tune(mixed).best == best  # from the log
+    assert "| 3 | auto | auto | 1 |" in tuning_page(["tune"], tuner.tune(mixed))
+    monkeypatch.setattr(Bench, "score", lambda _, tried, __: float(tried.alpha is None))
+    searched = {**grid, "alpha": (0.1, 1.0)}
+    assert Tuner(Segmenter(toy_preset()), searched, 2).tune(mixed).best["alpha"] == "auto"
 
 
 def test_means_are_sorted() -> None:

@@ -16,6 +16,8 @@ from multiutility.cli.options import (
     Features,
     FeaturesOption,
     JobsOption,
+    Method,
+    MethodOption,
     OverwriteOption,
     Protocol,
     RandomStateOption,
@@ -76,6 +78,7 @@ def experiment(
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the images, and few cells.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Subsets that keep masks.")] = 3,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave other methods out.")] = False,
+    method: MethodOption = Method.auto,
     set_: SetOption = None,
     costs: Annotated[
         str,
@@ -144,6 +147,7 @@ def experiment(
     outputs.check_all(expected_files(name.value, out))
     usual = Protocol.msrc21 if name is Name.gain else Protocol.paper
     kept = store_of(store, sources)
+    changes = {**({} if method is Method.auto else {"method": method.value}), **parsed(set_ or [])}
     setups = [
         Setup(
             folder.resolve(),
@@ -154,7 +158,7 @@ def experiment(
             quick=quick,
             n_seeds=seeds,
             random_state=random_state,
-            changes=parsed(set_ or []),
+            changes=changes,
             baselines=not no_baselines,
             n_jobs=cores(jobs),
             n_processes=cores(jobs),

@@ -16,6 +16,7 @@ from multiutility.cli.messages import guarded, guarded_resumable, show_json, sta
 from multiutility.cli.options import (
     SHARDS,
     AlphaOption,
+    AreasOption,
     BetaOption,
     ClassWeightOption,
     ClusterOption,
@@ -27,6 +28,10 @@ from multiutility.cli.options import (
     JobsOption,
     JsonOption,
     MemoryLimitOption,
+    Method,
+    MethodOption,
+    Optimizer,
+    OptimizerOption,
     OverwriteOption,
     RandomStateOption,
     ShardsOption,
@@ -34,9 +39,8 @@ from multiutility.cli.options import (
     SplitOption,
     StoreOption,
     SuperpixelsOption,
-    WeakLoss,
-    WeakLossOption,
     file_outputs,
+    learning_options,
     parts_of,
     store_of,
     workers,
@@ -62,10 +66,12 @@ def train(
     ),
     split: SplitOption = None,
     C: COption = defaults.C,  # noqa: N803
-    alpha: AlphaOption = defaults.ALPHA,
-    weak_loss: WeakLossOption = WeakLoss.expected,
+    method: MethodOption = Method.auto,
+    alpha: AlphaOption = None,
     beta: BetaOption = defaults.BETA,
-    class_weight: ClassWeightOption = defaults.CLASS_WEIGHT,
+    areas: AreasOption = None,
+    class_weight: ClassWeightOption = None,
+    optimizer: OptimizerOption = Optimizer.frank_wolfe,
     features: FeaturesOption = Features.deep,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
@@ -86,13 +92,15 @@ def train(
     """Learn from all annotated images of a dataset, and write the model to a file.
 
     Without --split, the split [b]train[/b] is used if there is one, else all images. The state of learning is
-    kept in FILE.checkpoint until the model is written.
+    kept in FILE.checkpoint until the model is written. Says what was chosen and why, and, if there are masks,
+    what scores to expect on new images.
 
     Example: [b]multiutility train DIR --split train --out model.safetensors[/b]
     """
+    from multiutility.vision.about import about_lines
     from multiutility.vision.segmenter import Segmenter
 
-    sources = Sources(parts_of(folder))
+    given, sources = learning_options(method, alpha, class_weight, areas), Sources(parts_of(folder))
     outputs, place = file_outputs("train", [out], sources, overwrite), store_of(store, sources)
     begin, dataset = time.perf_counter(), training_part(folder.absolute() if cluster else folder, split)
     with holding(out):
@@ -102,10 +110,9 @@ def train(
             model = Segmenter(
                 features=features.value,
                 C=C,
-                alpha=alpha,
-                weak_loss=weak_loss.value,
                 beta=beta,
-                class_weight=class_weight,
+                optimizer=optimizer.value,
+                **given,
                 n_superpixels=superpixels,
                 random_state=random_state,
                 n_jobs=cores(jobs),
@@ -123,9 +130,12 @@ def train(
     if json:
         counts = {"n_images": model.n_images_, "n_classes": len(dataset.classes)}
         found = {"model": str(out), **counts, "objective": objective, "seconds": round(seconds, 3)}
-        show_json({**found, "skipped": [one.to_dict() for one in skipped]})
+        about = {**model.predictor_.about, "told": about_lines(model.predictor_.about)}
+        show_json({**found, **about, "skipped": [one.to_dict() for one in skipped]})
     else:
         tell(f"{out}: learned from {model.n_images_} images in {seconds:.0f} s, objective {objective:.4g}")
+        for line in about_lines(model.predictor_.about):
+            tell(line)
 
 
 @guarded

@@ -32,11 +32,25 @@ class Features(StrEnum):
     scene = "scene"
 
 
-class WeakLoss(StrEnum):
-    """Losses of weak annotations."""
+class Method(StrEnum):
+    """How weak annotations are learned from."""
 
-    expected = "expected"
-    annotation = "annotation"
+    auto = "auto"
+    paper = "paper"
+
+
+class Areas(StrEnum):
+    """Sizes of labels that the paper's losses assume."""
+
+    uniform = "uniform"
+    estimated = "estimated"
+
+
+class Optimizer(StrEnum):
+    """Who solves convex problems."""
+
+    frank_wolfe = "frank-wolfe"
+    cutting_plane = "cutting-plane"
 
 
 class Metric(StrEnum):
@@ -119,32 +133,56 @@ COption: TypeAlias = Annotated[
     float, typer.Option("--C", help="Weight of errors on training images.", rich_help_panel=LEARNING)
 ]
 AlphaOption: TypeAlias = Annotated[
-    float,
-    typer.Option("--alpha", help="Weight of weakly annotated images among them.", rich_help_panel=LEARNING),
+    float | None,
+    typer.Option(
+        "--alpha",
+        help="Weight of weakly annotated images among them.",
+        show_default="chosen; 0.1 with --method paper",
+        rich_help_panel=LEARNING,
+    ),
+]
+MethodOption: TypeAlias = Annotated[
+    Method,
+    typer.Option(
+        "--method",
+        help="auto: weak annotations are read as masks teach, and weigh what held-out masks say; paper: the "
+        "losses, starts and weights of the paper.",
+        rich_help_panel=LEARNING,
+    ),
 ]
 BetaOption: TypeAlias = Annotated[
     float,
     typer.Option(
         "--beta",
-        help="Weight of boxes and seeds in the losses, with --weak-loss annotation.",
+        help="Weight of boxes and seeds in the losses, with --method paper.",
         rich_help_panel=LEARNING,
     ),
 ]
-WeakLossOption: TypeAlias = Annotated[
-    WeakLoss,
+AreasOption: TypeAlias = Annotated[
+    Areas | None,
     typer.Option(
-        "--weak-loss",
-        help="Losses of weak annotations: expected under soft labels that are learned first, or the paper's.",
+        "--areas",
+        help="Sizes of classes in the losses, with --method paper: all alike, or those of the masks.",
+        show_default="uniform",
+        rich_help_panel=LEARNING,
+    ),
+]
+OptimizerOption: TypeAlias = Annotated[
+    Optimizer,
+    typer.Option(
+        "--optimizer",
+        help="Who solves convex problems; cutting-plane is the paper's, and slower.",
         rich_help_panel=LEARNING,
     ),
 ]
 ClassWeightOption: TypeAlias = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--class-weight",
         min=0,
         max=1,
         help="How much rare classes are favored: 0: all pixels weigh the same; 1: all classes do.",
+        show_default="chosen; 0 with --method paper",
         rich_help_panel=LEARNING,
     ),
 ]
@@ -183,7 +221,7 @@ SetOption: TypeAlias = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of Segmenter in place of the fixed one, as C=3; may be given several times.",
+        help="A parameter of Segmenter in place of its default, as C=3; may be given several times.",
         rich_help_panel=LEARNING,
     ),
 ]
@@ -224,8 +262,8 @@ def numbers(option: str, text: str, *, zero: bool = False) -> list[float]:
 def parsed(settings: list[str]) -> dict[str, Any]:
     """Return parameters of texts such as ``C=3``.
 
-    >>> parsed(["C=3", "weak_loss=annotation"])
-    {'C': 3, 'weak_loss': 'annotation'}
+    >>> parsed(["C=3", "method=paper"])
+    {'C': 3, 'method': 'paper'}
     """
     found = {}
     for setting in settings:
@@ -237,6 +275,22 @@ def parsed(settings: list[str]) -> dict[str, Any]:
         except ValueError:
             found[name] = value
     return found
+
+
+def learning_options(
+    method: Method, alpha: float | None, class_weight: float | None, areas: Areas | None
+) -> dict[str, Any]:
+    """Return parameters of ``Segmenter``; what is None is left to the method.
+
+    >>> learning_options(Method.auto, None, 0.5, None)
+    {'method': 'auto', 'class_weight': 0.5}
+    """
+    if areas is not None and method is not Method.paper:
+        raise ValueError(
+            f"--areas {areas.value}: the sizes of --method {method.value} are learned; leave it out"
+        )
+    given = {"alpha": alpha, "class_weight": class_weight, "areas": None if areas is None else areas.value}
+    return {"method": method.value, **{name: one for name, one in given.items() if one is not None}}
 
 
 def check_writable(out: Path) -> None:

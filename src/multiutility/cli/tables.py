@@ -57,7 +57,8 @@ def show_tuning(tuning: Mapping[str, Any]) -> None:
     for column in (*names, tuning["metric"]):
         table.add_column(column, justify="right")
     for one in tuning["settings"]:
-        table.add_row(*(f"{one[name]:g}" for name in names), percent(one["score"]))
+        values = (one[name] if isinstance(one[name], str) else f"{one[name]:g}" for name in names)
+        table.add_row(*values, percent(one["score"]))
     show(table)
 
 

@@ -18,6 +18,8 @@ from multiutility.cli.options import (
     FeaturesOption,
     JobsOption,
     JsonOption,
+    Method,
+    MethodOption,
     Metric,
     OverwriteOption,
     Protocol,
@@ -26,9 +28,8 @@ from multiutility.cli.options import (
     SplitOption,
     StoreOption,
     SuperpixelsOption,
-    WeakLoss,
-    WeakLossOption,
     file_outputs,
+    learning_options,
     numbers,
     parsed,
     parts_of,
@@ -38,7 +39,6 @@ from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_tuning
 from multiutility.locks import holding
 from multiutility.outputs import Sources, writing
-from multiutility.vision import defaults
 
 if TYPE_CHECKING:
     from multiutility.datasets.classes import Classes
@@ -80,12 +80,12 @@ def tune(
         typer.Option(
             "--grid",
             metavar="NAME=VALUES",
-            help="Values to try, as C=1,3; also class_weight, alpha, beta.",
+            help="Values to try, as C=1,3; also class_weight, alpha, and beta.",
         ),
     ] = None,
     set_: SetOption = None,
-    weak_loss: WeakLossOption = WeakLoss.expected,
-    class_weight: ClassWeightOption = defaults.CLASS_WEIGHT,
+    method: MethodOption = Method.auto,
+    class_weight: ClassWeightOption = None,
     features: FeaturesOption = Features.deep,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
@@ -94,15 +94,16 @@ def tune(
     jobs: JobsOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Find the best C, class weight, alpha and beta by cross-validation on training images.
+    """Find the best C, class weight, alpha and (with --method paper) beta by cross-validation.
 
+    What [b]train[/b] chooses by itself is among what is tried. Only training images are looked at.
     Takes many times as long as [b]train[/b]; after Ctrl-C, the same command goes on where it was.
 
     Example: [b]multiutility tune DIR --split train[/b]
 
     For weak annotations, on images with masks: [b]multiutility tune DIR --weaken tags+boxes[/b]
     """
-    from multiutility.experiments.tune import GRID, Tuner
+    from multiutility.experiments.tune import AUTO, GRID, Tuner
     from multiutility.experiments.tune_page import write_tuning_page
     from multiutility.vision.segmenter import Segmenter
 
@@ -113,8 +114,7 @@ def tune(
     with holding(out), writing(outputs), stages() as note:
         model = Segmenter(
             features=features.value,
-            weak_loss=weak_loss.value,
-            class_weight=class_weight,
+            **learning_options(method, None, class_weight, None),
             n_superpixels=superpixels,
             random_state=random_state,
             n_jobs=cores(jobs),
@@ -137,7 +137,7 @@ def tune(
         "--folds": [folds],
         "--grid": grid or [],
         "--set": set_ or [],
-        "--weak-loss": [weak_loss.value],
+        "--method": [method.value],
         "--class-weight": [class_weight],
         "--random-state": [random_state],
     }
@@ -147,9 +147,11 @@ def tune(
         show_json(found.to_dict())
     else:
         show_tuning(found.to_dict())
-        best = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in found.best.items())
-        loss = "" if weak_loss is WeakLoss.expected else f" --weak-loss {weak_loss.value}"
-        tell(f"Best: multiutility train {folder} {best}{loss}", "bold")
+        words = [
+            f"--{name.replace('_', '-')} {value:g}" for name, value in found.best.items() if value != AUTO
+        ]
+        words += [f"--method {method.value}"] if method is not Method.auto else []
+        tell(f"Best: multiutility train {folder} {' '.join(words)}", "bold")
 
 
 def command_of(folder: Path, options: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -109,12 +109,13 @@ def evaluate(
 ) -> None:
     """Compare predictions with the masks of a dataset, class by class.
 
-    Prints accuracy, mean recall and mean IoU (both without classes marked rare), and saves confusion.png
-    and gallery.png with the best and worst images.
+    Prints accuracy, mean recall and mean IoU (both without classes marked rare), and whether they are what
+    the model expected of itself; saves confusion.png and gallery.png with the best and worst images.
 
     Example: [b]multiutility evaluate model.safetensors DIR --split validation[/b]
     """
     from multiutility.cli.tables import show_scores
+    from multiutility.vision.about import judged, judged_text
     from multiutility.vision.evaluation import evaluate as compare
     from multiutility.vision.model_file import read_model
     from multiutility.vision.report import PICTURES
@@ -130,10 +131,14 @@ def evaluate(
     with stages() as note:
         dataset, skipped = comparable(dataset, skip_bad, cores(jobs), note)
         found = compare(predictor, dataset, cores(jobs), kept, partial(note, "predicting"))
+    scores = found.to_dict()
+    compared = judged(predictor.about, scores)
     if json:
-        show_json({**found.to_dict(), "skipped": [one.to_dict() for one in skipped]})
+        show_json({**scores, "expected": compared, "skipped": [one.to_dict() for one in skipped]})
     else:
-        show_scores(found.to_dict())
+        show_scores(scores)
+        if compared:
+            tell(judged_text(compared))
     if not no_pictures:
         from multiutility.vision.report import save_evaluation
 

@@ -32,7 +32,7 @@ class Cell:
     """What one model is learned from, and how.
 
     ``full`` images keep their masks, chosen by ``seed``; all others have ``annotations``. If ``choice`` is
-    given, it says instead which images have what. ``changes`` are parameters other than the fixed ones, and
+    given, it says instead which images have what. ``changes`` are parameters other than the defaults, and
     ``about`` are further columns of the cell's row.
     """
 
@@ -185,7 +185,7 @@ def task_of(study: Study, cell: Cell) -> Task:
     changes = {**study.setup.changes, **dict(cell.changes)}
     choice = cell.choice or study.choice(cell.annotations, cell.full, cell.seed)
     kinds = cell.annotations if choice.weak else "none"
-    parameters = method_parameters(cell.method, study.setup.features_name, kinds, changes)
+    parameters = method_parameters(cell.method, changes)
     return Task(cell.method, kinds, choice, parameters)
 
 

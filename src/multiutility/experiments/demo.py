@@ -17,8 +17,7 @@ from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write
 from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.datasets.writing import earlier_parts
 from multiutility.experiments.demo_report import MASKS, NAIVE, OURS, Demo, Method, write_report
-from multiutility.experiments.methods import without_advice
-from multiutility.experiments.naive import naive_predictor, ridge_weights
+from multiutility.experiments.methods import RIDGE, learn, without_advice
 from multiutility.files import scratch
 from multiutility.outputs import Outputs, writing
 from multiutility.vision.evaluation import evaluate, predictions
@@ -34,8 +33,6 @@ from multiutility.vision.weaken import things_of, weaken
 SIZE, N_SUPERPIXELS = (180, 240), 130
 # Images of the validation set in the report.
 N_SHOWN = 6
-# Weight of the squares of the naive model's weights: the best of a few, on the validation images themselves.
-PENALTY = 0.1
 
 
 @dataclass(frozen=True)
@@ -178,13 +175,13 @@ class Contest:
         ours = self.model(OURS)
         learners: dict[str, Callable[[], Predictor]] = {
             MASKS: lambda: self.model(MASKS).fit_prepared(only_masks(training)).predictor_,
-            NAIVE: lambda: naive_predictor(training, ridge_weights, PENALTY),
+            NAIVE: lambda: learn(RIDGE, training, {}),
             OURS: lambda: ours.fit_prepared(training).predictor_,
         }
         models = {}
-        for name, learn in learners.items():
+        for name, learner in learners.items():
             with self.clock.stage(f"learning from {name}"), without_advice():
-                models[name] = learn()
+                models[name] = learner()
         with self.clock.stage("evaluation"):
             return self.compared(models), ours.objective_
 

@@ -17,7 +17,7 @@ RATES = (5, 10, 20, 40, 80, 160)
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 BETAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 # Expected losses have no beta: the figure is on the paper's.
-WITH_BETA = ("weak_loss", "annotation")
+WITH_BETA = ("method", "paper")
 # The paper's numbers of masks in the figure on alpha, of 276 training images.
 OF_276 = (40, 80)
 NO_NUMBERS = "The paper draws this figure without numbers; what it says of it is checked below."

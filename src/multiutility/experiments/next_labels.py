@@ -71,10 +71,10 @@ class NextLabels:
     def suggested(self, study: Study, first: Sequence[int], rest: Sequence[int]) -> list[int]:
         """Return the other images, in the order of the suggestions of a model of the first."""
         names, prepared = study.images.names, study.training.prepared
-        parameters = method_parameters(OURS, study.setup.features_name, KINDS, study.setup.changes)
+        parameters = method_parameters(OURS, study.setup.changes)
         given = {**parameters, "random_state": study.setup.random_state}
         training = study.training_set(KINDS, Choice((), tuple(first)))
-        predictor = learn(OURS, training, given, n_jobs=study.setup.n_jobs).predictor
+        predictor = learn(OURS, training, given, n_jobs=study.setup.n_jobs)
         everyone = [*first, *rest]
         labelings = predictor.labelings([prepared[n] for n in everyone], study.setup.n_jobs)
         beliefs = {

@@ -20,7 +20,6 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import learn
-from multiutility.experiments.parameters import feature_parameters
 from multiutility.experiments.protocols import rules_of
 from multiutility.experiments.supervision import Choice, LabeledImages
 from multiutility.metrics import confusion
@@ -33,6 +32,8 @@ from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
 
 # Parameters of ``Segmenter`` that do not change results.
 MACHINE = ("n_jobs", "store", "checkpoint", "progress", "callback")
+# Those that features depend on.
+OF_FEATURES = ("n_superpixels", "max_side")
 # Training images to judge by, at most: to see whether models fit these much better than others.
 N_TRAIN_JUDGED = 60
 # What --quick leaves of the images: a tenth, but no less than it takes to run at all.
@@ -63,7 +64,7 @@ class Fold:
 class Setup:
     """What an experiment runs on: a dataset folder, its splits, features and protocol.
 
-    ``changes`` are parameters of ``Segmenter`` in place of the fixed ones. Without ``baselines``, other
+    ``changes`` are parameters of ``Segmenter`` in place of its defaults. Without ``baselines``, other
     methods are left out where there is a choice. With a ``fold``, models are judged by that part of the
     training images, and learned from the others; those of ``test`` are not looked at. The machine's part does
     not change results: ``n_jobs`` cores, ``n_processes`` that learn at once, and the ``store`` of features.
@@ -141,7 +142,7 @@ class Judge:
 class Outcome:
     """What came out of learning once: confusions on test and on some training images, weights, seconds.
 
-    ``about_model`` is what the model tells of itself, in plain values, see ``methods.about_model``.
+    ``about_model`` is what the model tells of itself, in plain values, see ``vision.about``.
     """
 
     test: Confusions
@@ -171,7 +172,7 @@ class Study:
         tested = images if setup.fold else LabeledImages(dataset.split(setup.test), rules)
         model = Segmenter(
             setup.features,
-            **feature_parameters(setup.features_name, setup.changes),
+            **{name: setup.changes[name] for name in OF_FEATURES if name in setup.changes},
             random_state=setup.random_state,
             n_jobs=setup.n_jobs,
             store=setup.store,
@@ -221,11 +222,11 @@ class Study:
         begin = time.perf_counter()
         machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}
         given = {**parameters, "random_state": self.setup.random_state}
-        predictor, about = learn(method, self.training_set(kinds, choice), given, **machine)
+        predictor = learn(method, self.training_set(kinds, choice), given, **machine)
         learned = time.perf_counter()
         test, train = self.test.confusions(predictor), self.train_judge.confusions(predictor)
         now = time.perf_counter()
-        return Outcome(test, train, predictor.weights, now - begin, learned - begin, about)
+        return Outcome(test, train, predictor.weights, now - begin, learned - begin, predictor.about)
 
     @cached_property
     def key(self) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from multiutility.experiments.sources import code_digest
 from multiutility.experiments.supervision import Weakening
 from multiutility.learning.examples import balance
 from multiutility.metrics import accuracy, confusion, mean_iou, mean_recall
+from multiutility.vision.method import METHODS
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
 
@@ -44,14 +46,17 @@ APART = (
     *("n_jobs", "store", "memory_limit", "checkpoint", "progress", "callback"),
 )
 
-Setting: TypeAlias = Mapping[str, float]
+# What the method chooses by itself stays "auto", until a number is better.
+AUTO: Literal["auto"] = "auto"
+Value: TypeAlias = float | Literal["auto"]
+Setting: TypeAlias = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
 class Trial:
     """A setting of what is tuned, with its score on one fold."""
 
-    setting: dict[str, float]
+    setting: dict[str, Value]
     fold: int
     score: float
 
@@ -63,9 +68,9 @@ class Tuning:
     metric: str
     trials: tuple[Trial, ...]
 
-    def means(self) -> list[tuple[dict[str, float], float]]:
+    def means(self) -> list[tuple[dict[str, Value], float]]:
         """Return the settings with their mean scores, best first; of equal ones the earlier."""
-        scores: dict[tuple[tuple[str, float], ...], list[float]] = {}
+        scores: dict[tuple[tuple[str, Value], ...], list[float]] = {}
         for trial in self.trials:
             scores.setdefault(tuple(trial.setting.items()), []).append(trial.score)
         return sorted(
@@ -74,7 +79,7 @@ class Tuning:
         )
 
     @property
-    def best(self) -> dict[str, float]:
+    def best(self) -> dict[str, Value]:
         """The best setting."""
         return self.means()[0][0]
 
@@ -95,7 +100,8 @@ class Tuner:
     Parameters
     ----------
     segmenter : Segmenter
-        All but what is tuned; its values of that are where the search starts.
+        All but what is tuned; its values of that are where the search starts: "auto", if the method chooses
+        them, and nothing is given.
     grid : mapping
         Values of ``C``, ``class_weight`` (powers of balanced ones), ``alpha`` and ``beta`` to try.
     n_folds : int
@@ -124,27 +130,31 @@ class Tuner:
         bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state, weakening)
         log = Log(self.log, self._key(bench))
         best = self._begin()
-        used = bench.tunable if self.segmenter.weak_loss == "annotation" else bench.tunable - {"beta"}
+        used = bench.tunable - ({"beta"} if METHODS[self.segmenter.method].chooses else set())
         names = [name for name in best if name in used and self.grid.get(name)]
         # The search for each value starts at a setting that the one before has tried.
         n_settings = 1 + sum(len({*self.grid[name], best[name]}) - 1 for name in names)
         total = bench.n_folds * n_settings
         trials: dict[tuple[Any, ...], Trial] = {}
         for name in names:
-            for value in sorted({*map(float, self.grid[name]), best[name]}):
+            for value in ascending({*map(float, self.grid[name]), best[name]}):
                 for trial in self._trials(bench, log, {**best, name: value}):
                     trials[(*trial.setting.values(), trial.fold)] = trial
                     self.progress("tuning", len(trials), total)
             best = Tuning(self.metric, tuple(trials.values())).best
         return Tuning(self.metric, tuple(trials.values()))
 
-    def _begin(self) -> dict[str, float]:
+    def _begin(self) -> dict[str, Value]:
         """Values of the segmenter; weights of classes by name stay as they are."""
-        values = {name: getattr(self.segmenter, name) for name in GRID}
-        numbers = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
-        return {name: balance(v) if name == "class_weight" else float(v) for name, v in numbers.items()}
+        model, method = self.segmenter, METHODS[self.segmenter.method]
+        alpha = method.alpha if model.alpha is None else model.alpha
+        begin: dict[str, Value] = {"C": float(model.C)}
+        if not isinstance(model.class_weight, Mapping):
+            weight = method.class_weight if model.class_weight == AUTO else model.class_weight
+            begin["class_weight"] = AUTO if weight == AUTO else balance(weight)
+        return {**begin, "alpha": AUTO if alpha is None else float(alpha), "beta": float(model.beta)}
 
-    def _trials(self, bench: Bench, log: Log, setting: dict[str, float]) -> Iterator[Trial]:
+    def _trials(self, bench: Bench, log: Log, setting: dict[str, Value]) -> Iterator[Trial]:
         for fold in range(bench.n_folds):
             score = log.find(setting, fold)
             if score is None:
@@ -154,8 +164,9 @@ class Tuner:
 
     def _segmenter(self, setting: Setting) -> Segmenter:
         # Not a clone: bars of progress cannot be copied.
+        given = {name: None if (name, one) == ("alpha", AUTO) else one for name, one in setting.items()}
         return Segmenter(
-            **{**self.segmenter.get_params(deep=False), **setting, "checkpoint": None, "progress": None}
+            **{**self.segmenter.get_params(deep=False), **given, "checkpoint": None, "progress": None}
         )
 
     def _key(self, bench: Bench) -> str:
@@ -261,6 +272,24 @@ class Bench:
             losses += annotation.loss(problem, labels)
             sizes += float(annotation.label_sizes(problem).sum())
         return 1.0 - losses / sizes if sizes > 0 else 0.0
+
+
+def ascending(values: Iterable[Value]) -> list[Value]:
+    """Return values in their order, after "auto".
+
+    >>> ascending([1.0, "auto", 0.5])
+    ['auto', 0.5, 1.0]
+    """
+    return sorted(values, key=lambda one: -math.inf if isinstance(one, str) else one)
+
+
+def value_text(value: Value) -> str:
+    """Return a value as text.
+
+    >>> value_text(0.25), value_text("auto")
+    ('0.25', 'auto')
+    """
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def is_strong(annotation: Annotation | None) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from multiutility.datasets.files import replacing
 from multiutility.experiments.report import table
-from multiutility.experiments.tune import Tuning
+from multiutility.experiments.tune import Setting, Tuning, value_text
 
 # Pages of searches are known by it.
 BEGINNING = "tuning"
@@ -39,7 +39,7 @@ def tuning_page(command: Sequence[str], tuning: Tuning) -> str:
     """
     names = list(tuning.best)
     rows = [
-        [*(f"{setting[name]:g}" for name in names), f"{mean:.3f}", ", ".join(scores_of(tuning, setting))]
+        [*(value_text(setting[name]) for name in names), f"{mean:.3f}", ", ".join(scores_of(tuning, setting))]
         for setting, mean in tuning.means()
     ]
     parts = [
@@ -50,6 +50,6 @@ def tuning_page(command: Sequence[str], tuning: Tuning) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def scores_of(tuning: Tuning, setting: dict[str, float]) -> list[str]:
+def scores_of(tuning: Tuning, setting: Setting) -> list[str]:
     """Return the scores of a setting, fold by fold."""
     return [f"{trial.score:.3f}" for trial in tuning.trials if trial.setting == setting]

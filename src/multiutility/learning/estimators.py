@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -40,6 +41,9 @@ from multiutility.learning.optimizers.solution import Callback, Minimizer, Optim
 from multiutility.learning.places import Elsewhere, Here, Place
 from multiutility.learning.selection.choice import Choice, choose, truth_of
 from multiutility.learning.selection.evidence import Estimate
+from multiutility.learning.starts.masks import Masks
+from multiutility.learning.starts.soft import Soft
+from multiutility.learning.starts.start import Beginning, Start, proposed
 from multiutility.memory import n_bytes
 from multiutility.models import Potts
 from multiutility.parallel import Executor
@@ -49,6 +53,8 @@ from multiutility.problem import LabelingProblem
 LOOSEST, ROUGH = 0.4, 0.1
 # Weight of the slacks of weak annotations in the paper.
 ALPHA = 0.1
+# Where to begin with the losses of annotations, unless it is said.
+STARTS: tuple[Start, ...] = (Soft(), Masks())
 # Part of a limit of memory that products of features may take.
 KERNEL_SHARE = 4
 
@@ -148,8 +154,8 @@ class SSVM(BaseEstimator):
             if not one.annotation.strong:
                 raise ValueError(f"annotations[{one.index}] is weak: use MultiUtilitySSVM")
         with one_blas_thread():
-            solution = self._solve(self._risk(examples, 1.0, starts(examples)), self.tol)
-        return self._store(examples, solution, starts(examples), solution.converged)
+            solution = self._solve(self._risk(examples, 1.0, proposed(examples)), self.tol)
+        return self._store(examples, solution, proposed(examples), solution.converged)
 
     def predict(self, problems: Sequence[LabelingProblem]) -> list[IndexArray]:
         """Labelings [V] of highest score."""
@@ -267,23 +273,29 @@ class MultiUtilitySSVM(SSVM):
     ``min |w|^2 / 2 + C / (N + M) (sum_n xi_n + alpha sum_m eta_m)`` with the slacks xi of N full labelings,
     as in ``SSVM``, and for each of M weak annotations
     ``eta = max_y (K(y) + F(x, y; w)) - max_{consistent y} F(x, y; w)``. Nodes that are all void in a full
-    labeling are imputed, too. Not convex: by the concave-convex procedure, from soft labels or, if that leads
-    lower, from the SSVM on the full labelings.
+    labeling are imputed, too. Not convex: by the concave-convex procedure, from whichever of ``starts`` leads
+    lowest.
 
     Parameters
     ----------
-    alpha : float
-        Weight of the slacks of weak annotations.
+    alpha : float or None
+        Weight of the slacks of weak annotations. None: 0.1, or chosen if ``weak_loss`` is "expected".
     weak_loss : "annotation" or "expected"
-        Losses of weak annotations: their own, as in the paper, or ``Expected`` ones under the soft labels of
-        ``soft_start``; then what is void in full labelings is left out, as in ``SSVM``.
+        Losses of weak annotations: their own, as in the paper, or ``Expected`` ones under posteriors that are
+        chosen by evidence, see ``learning.selection``. With the latter, what is void in full labelings is
+        left out, as in ``SSVM``, full labelings weigh the same among few weak annotations as among many, and
+        ``class_weight`` may be "auto", to be chosen, too.
+    starts : sequence of Start, or None
+        Where to begin, if ``weak_loss`` is "annotation": by default from soft labels, and from the SSVM on
+        the full labelings, ``(Soft(), Masks())``.
     max_iter : int
         Outer iterations, at most.
     imputer : Solver
         For annotation-consistent inference, by default ``Pinpoint`` around the solver.
 
     The other parameters and the attributes are those of ``SSVM``; ``n_iter_`` is the number of outer
-    iterations, ``outer_objective_`` the objective after each of them.
+    iterations, ``outer_objective_`` the objective after each of them. ``chosen_`` (dict) says what was chosen
+    and why, ``estimate_`` (Estimate or None) what held-out full labelings promise for new ones.
     """
 
     def __init__(
@@ -292,6 +304,7 @@ class MultiUtilitySSVM(SSVM):
         *,
         alpha: float | None = ALPHA,
         weak_loss: Literal["annotation", "expected"] = "annotation",
+        starts: Sequence[Start] | None = None,
         tol: float = 0.01,
         max_iter: int = 20,
         class_weight: ClassWeight = None,
@@ -322,6 +335,7 @@ class MultiUtilitySSVM(SSVM):
         )
         self.alpha = alpha
         self.weak_loss = weak_loss
+        self.starts = starts
         self.max_iter = max_iter
         self.imputer = imputer
 
@@ -339,6 +353,8 @@ class MultiUtilitySSVM(SSVM):
         """
         examples = self._examples(problems, annotations)
         self._rehearsals = rehearsed(examples, rehearsals)
+        self.chosen_: dict[str, Any] = {}
+        self.estimate_: Estimate | None = None
         with one_blas_thread():
             fit, used = self._fit(examples)
         self.n_iter_ = len(fit.objectives) - 1
@@ -350,20 +366,19 @@ class MultiUtilitySSVM(SSVM):
         """Return the fit, and the examples that it was made of."""
         if self.weak_loss not in ("annotation", "expected"):
             raise ValueError(f"weak_loss is {self.weak_loss!r}: expected 'annotation' or 'expected'")
-        self.chosen_: dict[str, Any] = {}
-        self.estimate_: Estimate | None = None
         if self.weak_loss == "expected":
             return self._fit_expected(examples)
         alpha = ALPHA if self.alpha is None else self.alpha
         costs = slack_costs(examples, self.C, alpha)
         if not any(one.latent for one in examples):
             return self._fit_convex(examples, costs), examples
-        soft, imputer = self._place.soft_start(examples), self._place.imputer(examples)
-        risk = self._place.risk(examples, costs, starts(examples))
-        begins = [self._place.likeliest(examples, soft.shares)]
-        if any(one.annotation.strong for one in examples):
-            begins.append(imputer.impute(self._full_weights(examples), starts(examples)).labelings)
-        return self._procedure([risk.anchored(labelings) for labelings in begins], imputer), examples
+        risk = self._place.risk(examples, costs, proposed(examples))
+        beginning = Beginning(examples, self._place, partial(self._full_weights, examples))
+        begins = [start(beginning) for start in (STARTS if self.starts is None else self.starts)]
+        anchored = [risk.anchored(labelings) for labelings in begins if labelings is not None]
+        if not anchored:
+            raise ValueError(f"starts is {self.starts!r}: none of them can begin without full labelings")
+        return self._procedure(anchored, self._place.imputer(examples)), examples
 
     def _fit_expected(self, examples: Sequence[Example]) -> tuple[Fit[Any], Sequence[Example]]:
         """Learn from the losses that are expected under posteriors, which are chosen first."""
@@ -378,7 +393,7 @@ class MultiUtilitySSVM(SSVM):
 
     def _fit_convex(self, examples: Sequence[Example], costs: FloatArray) -> Fit[Any]:
         """Learn from examples that leave nothing open: the same as SSVM."""
-        solution = self._solve(self._place.risk(examples, costs, starts(examples)), self.tol)
+        solution = self._solve(self._place.risk(examples, costs, proposed(examples)), self.tol)
         return Fit(solution, unimputed(examples), (solution.primal,), self.tol, solution.converged)
 
     def _procedure(self, begins: Sequence[Any], imputer: Imputing) -> Fit[Any]:
@@ -404,7 +419,7 @@ class MultiUtilitySSVM(SSVM):
     def _full_weights(self, examples: Sequence[Example]) -> FloatArray:
         """Weights of the SSVM on the full labelings."""
         full = [one.without_open_nodes() for one in examples if one.annotation.strong]
-        return self._solve(self._risk(full, 1.0, starts(full)), max(self.tol, ROUGH)).weights
+        return self._solve(self._risk(full, 1.0, proposed(full)), max(self.tol, ROUGH)).weights
 
 
 class SelfTraining(MultiUtilitySSVM):
@@ -460,7 +475,7 @@ class SelfTraining(MultiUtilitySSVM):
         imputer = self._place.imputer(examples)
         strong = any(one.annotation.strong for one in examples)
         weights = self._full_weights(examples) if strong else self._place.soft_start(examples).weights
-        imputation = imputer.impute(weights, starts(examples))
+        imputation = imputer.impute(weights, proposed(examples))
         trained = self._hardened(examples, imputation) if self.loss == "strong" else examples
         alpha = ALPHA if self.alpha is None else self.alpha
         risk = self._place.risk(trained, slack_costs(examples, self.C, alpha), imputation.labelings)
@@ -509,14 +524,9 @@ def expecting(example: Example, shares: FloatArray) -> Example:
     return replace(example, annotation=annotation, constraints=annotation.constraints(example.problem))
 
 
-def starts(examples: Sequence[Example]) -> list[IndexArray]:
-    """Return the labelings that the annotations propose."""
-    return [one.annotation.start(one.problem) for one in examples]
-
-
 def unimputed(examples: Sequence[Example]) -> Imputation:
     """Imputation of examples that leave nothing open."""
-    return Imputation(starts(examples), np.zeros(len(examples)), {})
+    return Imputation(proposed(examples), np.zeros(len(examples)), {})
 
 
 def stopped_short(solution: Solution[Any], tol: float, records: Sequence[Record]) -> str:

@@ -15,6 +15,7 @@ from safetensors.numpy import save
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.files import replacing
+from multiutility.vision.about import estimate_of
 from multiutility.vision.features.preset import FittedPreset
 from multiutility.vision.predictor import Predictor
 
@@ -52,6 +53,7 @@ def write_model(path: Path, model: Predictor, parameters: Mapping[str, Any]) -> 
         "max_side": model.max_side,
         "typical_margin": model.typical_margin,
         "refine": model.refine,
+        "about": dict(model.about),
     }
     tensors = {STATE + name: array for name, array in model.preset.state.items()}
     tensors[WEIGHTS] = np.ascontiguousarray(model.weights, dtype=np.float64)
@@ -97,8 +99,10 @@ def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
             max_side=int(header["max_side"]),
             typical_margin=float(header["typical_margin"]),
             refine=bool(header["refine"]),
+            # Files of before tell nothing of themselves.
+            about=checked_about(header.get("about", {})),
         )
-        parameters = dict(header["parameters"])
+        parameters = renamed(dict(header["parameters"]))
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(path, f"its header cannot be used ({error})", RETRAIN) from None
     if model.weights.ndim != 1 or not np.isfinite(model.weights).all():
@@ -133,6 +137,30 @@ def check_format(path: Path, number: Any) -> None:
     if number > FORMAT:
         what = f"written by a newer multiutility (format {number}, this one reads up to {FORMAT})"
         raise ModelFileError(path, what, "upgrade multiutility")
+
+
+def renamed(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters by their names of today: losses of weak annotations were chosen one by one.
+
+    >>> renamed({"C": 1.0, "weak_loss": "annotation"})
+    {'C': 1.0, 'method': 'paper'}
+    """
+    if "weak_loss" not in parameters:
+        return parameters
+    methods = {"expected": "auto", "annotation": "paper"}
+    loss = parameters["weak_loss"]
+    if loss not in methods:
+        raise ValueError(f"weak_loss is {loss!r}: expected {' or '.join(methods)}")
+    rest = {name: value for name, value in parameters.items() if name != "weak_loss"}
+    return {**rest, "method": methods[loss]}
+
+
+def checked_about(about: Any) -> dict[str, Any]:
+    """Return what a model tells of itself; raise if it cannot be read."""
+    if not isinstance(about, dict) or not isinstance(about.get("chosen", {}), dict):
+        raise TypeError("about is no object")
+    estimate_of(about)
+    return about
 
 
 def rgb(values: Any) -> tuple[int, int, int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
@@ -43,6 +43,8 @@ class Predictor:
     ``weights`` [K D + e] are those of ``Potts``. Photographs with a longer side above ``max_side`` are
     labeled at that size, and their masks enlarged. ``typical_margin`` is the margin of a score of 1/2.
     With ``refine``, borders between superpixels of different labels are moved to where the colors change.
+    ``about`` is what the model tells of itself, in plain values: ``method``, what learning has ``chosen``,
+    and its ``estimate`` of scores on new images; see ``vision.about``.
     """
 
     classes: Classes
@@ -51,6 +53,7 @@ class Predictor:
     max_side: int
     typical_margin: float
     refine: bool = True
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(
         self,

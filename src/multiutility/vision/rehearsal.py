@@ -1,7 +1,7 @@
 """Rehearsals: the weak annotations that images with masks would have had.
 
-How much of a box is full, or how far a point reaches, differs from dataset to dataset. Images with masks tell,
-if they are annotated once more as the others are.
+How much of a box is full, or how far a point reaches, differs from dataset to dataset. Images with masks
+tell, if they are annotated once more as the others are.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
 
     >>> from multiutility.datasets.pixels import PixelBox
     >>> tags, box = PixelAnnotation(tags=(0,)), PixelBox(1, 0, 0, 2, 2)
-    >>> styles_of([tags, PixelAnnotation(tags=(0,), boxes=(box,)), tags])
-    [Style(tagged=True, boxed=frozenset(), seeded=frozenset()), Style(tagged=True, boxed=frozenset({1}), seeded=frozenset())]
+    >>> for style in styles_of([tags, PixelAnnotation(tags=(0,), boxes=(box,)), tags]):
+    ...     print(style)
+    Style(tagged=True, boxed=frozenset(), seeded=frozenset())
+    Style(tagged=True, boxed=frozenset({1}), seeded=frozenset())
     """
     found: dict[tuple[bool, bool, bool], Style] = {}
     for one in annotations:

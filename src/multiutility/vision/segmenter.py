@@ -23,9 +23,11 @@ from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
 from multiutility.learning.optimizers.solution import Callback
+from multiutility.learning.selection.choice import MOST_FULL
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor
 from multiutility.vision import defaults
+from multiutility.vision.about import about_lines, about_model, estimate_of
 from multiutility.vision.display import fitted_html
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
@@ -39,6 +41,7 @@ from multiutility.vision.learning import (
     typical_margin,
     warn_unmet,
 )
+from multiutility.vision.method import AREAS, METHODS, OPTIMIZERS, Areas, MethodName, OptimizerName
 from multiutility.vision.model_file import RETRAIN, ModelFileError, read_model, write_model
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
@@ -51,9 +54,11 @@ ClassWeight: TypeAlias = Literal["balanced", "auto"] | float | Mapping[str, floa
 # Parameters that say how a model is made, and not how fast or where: they are kept in its file.
 MADE_BY = (
     "C",
+    "method",
     "alpha",
-    "weak_loss",
     "beta",
+    "areas",
+    "optimizer",
     "class_weight",
     "tol",
     "max_iter",
@@ -75,16 +80,24 @@ class Segmenter(BaseEstimator):
     ----------
     features : str or Preset
         Features of superpixels: ``"deep"``, ``"context"``, ``"paper"``, ``"scene"``, or a preset of your own.
-    C, alpha : float
-        Weight of the slacks, and of those of weak annotations among them; see ``MultiUtilitySSVM``.
-    weak_loss : "expected" or "annotation"
-        Losses of weak annotations: expected ones under soft labels that are learned first, or those of the
-        paper; see ``MultiUtilitySSVM``.
+    C : float
+        Weight of the slacks; see ``MultiUtilitySSVM``.
+    method : "auto" or "paper"
+        By "auto", weak annotations are read as masks teach (without masks, by soft labels), their losses are
+        expected ones, and what is not given is chosen for the data at hand: by held-out masks, with masks
+        only among the candidates, or by errors that held-out annotations prove. "paper" is the paper to the
+        letter: its losses, starts and pinpointing, C / (N + M), and no class weights unless they are given.
+    alpha : float or None
+        Weight of weakly annotated images. None: chosen; for "paper", 0.1.
     beta : float
-        Weight of the terms of boxes and seeds in the losses, if ``weak_loss`` is "annotation".
-    class_weight : None, "balanced", float or dict
+        Weight of the terms of boxes and seeds in the losses of "paper".
+    areas : "uniform" or "estimated"
+        Sizes of labels that the losses of "paper" assume: the same for all, or those of the masks.
+    class_weight : "auto", None, "balanced", float or dict
         Weights of classes in the losses, scaled to the mean 1: by name, or such that all classes weigh the
-        same in total, or a power of these from 0 to 1.
+        same in total, or a power of these from 0 to 1. "auto": chosen; for "paper", none.
+    optimizer : "frank-wolfe" or "cutting-plane"
+        Who solves the convex problems; the latter is the paper's, and slower.
     n_superpixels : int or None
         About how many superpixels an image has; by default, as the preset has it.
     max_side : int
@@ -123,6 +136,10 @@ class Segmenter(BaseEstimator):
         Names and colors, by label.
     predictor_ : Predictor
         The model itself.
+    chosen_ : dict
+        What was chosen, and why, in plain values.
+    estimate_ : Estimate or None
+        Scores to expect on new images, with intervals: by cross-validation over three masks or more.
     objective_ : structured ndarray
         The objective after every pass, see ``MultiUtilitySSVM``.
     n_iter_, n_images_ : int
@@ -136,10 +153,12 @@ class Segmenter(BaseEstimator):
         features: str | Preset = "deep",
         C: float = defaults.C,  # noqa: N803
         *,
+        method: MethodName = "auto",
         alpha: float | None = None,
-        weak_loss: Literal["annotation", "expected"] = "expected",
         beta: float = defaults.BETA,
+        areas: Areas = "uniform",
         class_weight: ClassWeight = "auto",
+        optimizer: OptimizerName = "frank-wolfe",
         n_superpixels: int | None = None,
         max_side: int = 640,
         refine: bool = True,
@@ -157,10 +176,12 @@ class Segmenter(BaseEstimator):
     ) -> None:
         self.features = features
         self.C = C
+        self.method = method
         self.alpha = alpha
-        self.weak_loss = weak_loss
         self.beta = beta
+        self.areas = areas
         self.class_weight = class_weight
+        self.optimizer = optimizer
         self.n_superpixels = n_superpixels
         self.max_side = max_side
         self.refine = refine
@@ -215,7 +236,8 @@ class Segmenter(BaseEstimator):
 
     def fit_prepared(self, training: TrainingSet) -> Self:
         """Learn from prepared images: the second part of ``fit``."""
-        annotations = training.annotations(self.beta)
+        shares = training.shares_of_masks() if self.areas == "estimated" else None
+        annotations = training.annotations(self.beta, shares)
         check_memory(self.memory_limit, training.problems(), len(training.classes), self.n_jobs)
         units = Units.of(training.problems(), self.executor)
         problems = [units.balanced(problem) for problem in training.problems()]
@@ -223,7 +245,7 @@ class Segmenter(BaseEstimator):
         with warnings.catch_warnings():
             # It counts annotations; here they have names.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            learner.fit(problems, annotations, training.rehearsals(self.beta))
+            learner.fit(problems, annotations, self._rehearsals(training))
         self.chosen_, self.estimate_ = learner.chosen_, learner.estimate_
         warn_unmet(training, problems, annotations, learner.imputed_)
         self.objective_ = units.objective(learner.objective_)
@@ -237,6 +259,7 @@ class Segmenter(BaseEstimator):
             max_side=training.max_side,
             typical_margin=typical_margin(learner, problems, training.preset.preset.weighted),
             refine=self.refine,
+            about=about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations)),
         )
         return self
 
@@ -285,6 +308,8 @@ class Segmenter(BaseEstimator):
         model = cls(**{"features": predictor.preset.preset, **kept, **parameters})
         model.predictor_ = predictor
         model.classes_ = predictor.classes
+        model.chosen_ = dict(predictor.about.get("chosen", {}))
+        model.estimate_ = estimate_of(predictor.about)
         return model
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -301,7 +326,9 @@ class Segmenter(BaseEstimator):
         """What there is to tell of a model; one that was loaded does not know how it came about."""
         facts = [("features", self.predictor_.preset.preset.name), ("classes", str(len(self.classes_)))]
         made = (("images", "n_images_"), ("iterations", "n_iter_"))
-        return facts + [(text, str(vars(self)[name])) for text, name in made if name in vars(self)]
+        facts += [(text, str(vars(self)[name])) for text, name in made if name in vars(self)]
+        told = (line.partition(": ") for line in about_lines(self.predictor_.about))
+        return facts + [(name, text) for name, _, text in told]
 
     def _check_parameters(self) -> None:
         """Raise now, rather than after minutes of work."""
@@ -309,6 +336,15 @@ class Segmenter(BaseEstimator):
             value = getattr(self, name)
             if value is not None and not 0 < value < np.inf:
                 raise ValueError(f"{name} is {value}: expected a positive number")
+        known = (("method", METHODS), ("optimizer", OPTIMIZERS), ("areas", AREAS))
+        for name, values in known:
+            if getattr(self, name) not in values:
+                expected = " or ".join(map(repr, values))
+                raise ValueError(f"{name} is {getattr(self, name)!r}: expected {expected}")
+        if self.areas != "uniform" and METHODS[self.method].chooses:
+            raise ValueError(f"areas is {self.areas!r}: sizes are learned, unless method is 'paper'")
+        if self.executor is not None and OPTIMIZERS[self.optimizer] is not None:
+            raise ValueError(f"optimizer is {self.optimizer!r}: a cluster learns by 'frank-wolfe' only")
         if not isinstance(self.class_weight, Mapping) and self.class_weight != "auto":
             balance(self.class_weight)
         if self.memory_limit is not None:
@@ -326,18 +362,21 @@ class Segmenter(BaseEstimator):
     def _learner(
         self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
     ) -> MultiUtilitySSVM:
-        weights: Any = self.class_weight
+        method = METHODS[self.method]
+        weights: Any = method.class_weight if self.class_weight == "auto" else self.class_weight
         weak = any(annotation is not None and not annotation.strong for annotation in annotations)
         steps = self.max_iter + 1 if weak else 1
         if isinstance(weights, Mapping):
             weights = {find_label(classes, name): weight for name, weight in weights.items()}
         return MultiUtilitySSVM(
             slack_weight,
-            alpha=self.alpha,
-            weak_loss=self.weak_loss,
+            alpha=method.alpha if self.alpha is None else self.alpha,
+            weak_loss=method.weak_loss,
+            starts=method.starts,
             tol=self.tol,
             max_iter=self.max_iter,
             class_weight=weights,
+            optimizer=OPTIMIZERS[self.optimizer],
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             callback=self._follower(steps),
@@ -345,6 +384,10 @@ class Segmenter(BaseEstimator):
             memory_limit=self.memory_limit,
             executor=self.executor,
         )
+
+    def _rehearsals(self, training: TrainingSet) -> list[list[Annotation]] | None:
+        """Weak annotations that masks would have had, if anything is to be learned from them."""
+        return training.rehearsals(self.beta) if METHODS[self.method].chooses else None
 
     def _follower(self, n_steps: int) -> Callback | None:
         """Return who is told of passes: the progress, the callback, or both."""
@@ -355,6 +398,11 @@ class Segmenter(BaseEstimator):
 
     def _note(self, stage: str) -> Progress | None:
         return None if self.progress is None else partial(self.progress, stage)
+
+
+def n_judges(annotations: Sequence[Annotation | None]) -> int:
+    """Return how many masks take turns in being held out when something is chosen."""
+    return min(sum(one is not None and one.strong for one in annotations), MOST_FULL)
 
 
 def identity(annotation: PixelAnnotation) -> PixelAnnotation:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Self, TypeAlias
 
-from multiutility.annotations import Annotation
+from multiutility.annotations import Annotation, Full, estimate_areas
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import BOXES, MASKS, SEEDS, TAGS
 from multiutility.datasets.errors import DatasetError
@@ -87,19 +87,30 @@ class TrainingSet:
         """Return the labeling problems, with node sizes that add up to 1."""
         return [in_shares(one) for one in self.prepared]
 
-    def annotations(self, beta: float) -> list[Annotation | None]:
-        """Return what the annotations say about the nodes; None if it is nothing."""
-        return list(self._annotations(beta))
+    def annotations(self, beta: float, shares: Mapping[int, float] | None = None) -> list[Annotation | None]:
+        """Return what the annotations say about the nodes; None if it is nothing.
+
+        ``shares`` are relative sizes of labels, which are the same otherwise; see ``shares_of_masks``.
+        """
+        indices = range(len(self.prepared))
+        return [self._in_nodes(n, self.small_annotation(n), beta, shares) for n in indices]
+
+    def shares_of_masks(self) -> dict[int, float]:
+        """Mean share of each label where a mask has it: the paper's areas S_k, estimated."""
+        problems, fulls = [], []
+        for problem, annotation in zip(self.problems(), self.annotations(beta=1.0), strict=True):
+            if isinstance(annotation, Full):
+                problems.append(problem)
+                fulls.append(annotation)
+        if not fulls:
+            raise ValueError("areas is 'estimated': no image has a mask to estimate them from")
+        return estimate_areas(problems, fulls)
 
     def small_annotation(self, n: int) -> PixelAnnotation:
         """Return the annotation of a photograph at the size of its regions."""
         one = self.photos[n]
         height, width = self.prepared[n].regions.shape
         return resized(one.annotation(), one.photo.size(), (height, width))
-
-    def _annotations(self, beta: float) -> Iterator[Annotation | None]:
-        for n in range(len(self.prepared)):
-            yield self._in_nodes(n, self.small_annotation(n), beta)
 
     def rehearsals(self, beta: float) -> list[list[Annotation]]:
         """Return, for each photograph with a mask, what it would have if it were annotated as the others."""
@@ -114,7 +125,13 @@ class TrainingSet:
         found = [self._in_nodes(n, one, beta) for one in again]
         return [one for one in found if one is not None]
 
-    def _in_nodes(self, n: int, annotation: PixelAnnotation, beta: float) -> Annotation | None:
+    def _in_nodes(
+        self,
+        n: int,
+        annotation: PixelAnnotation,
+        beta: float,
+        shares: Mapping[int, float] | None = None,
+    ) -> Annotation | None:
         """What an annotation, at the size of the regions, says about the nodes of a photograph."""
         prepared = self.prepared[n]
         regions = prepared.regions
@@ -124,6 +141,7 @@ class TrainingSet:
             len(self.classes),
             beta=beta,
             other=self.classes.other,
+            shares=shares,
             cell=1 / regions.size,
             again=prepared.fetch,
             name=self.names[n],

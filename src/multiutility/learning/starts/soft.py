@@ -19,6 +19,7 @@ from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
+from multiutility.learning.starts.start import Beginning
 from multiutility.parallel import Executor, Handle, Threads, parts, put_together
 
 # How much rare labels are favored: 0 not at all, 1 so much that all labels weigh the same.
@@ -59,6 +60,16 @@ class SoftStart:
         n_labels, n_features = examples[0].annotation.n_labels, examples[0].problem.n_features
         rows = self.weights[: n_labels * n_features].reshape(n_labels, n_features)
         return sharpened(part, rows.astype(examples[0].problem.feature_dtype), SHARPNESS)
+
+
+@dataclass(frozen=True)
+class Soft:
+    """Take the likeliest labelings by soft labels; see ``soft_start``."""
+
+    def __call__(self, beginning: Beginning) -> list[IndexArray]:
+        """Return labelings that agree with the annotations."""
+        place, examples = beginning.place, beginning.examples
+        return place.likeliest(examples, place.soft_start(examples).shares)
 
 
 def likeliest(examples: Sequence[Example], shares: Sequence[FloatArray], solver: Solver) -> list[IndexArray]:

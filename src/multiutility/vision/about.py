@@ -1,0 +1,161 @@
+"""What a model tells of itself: what learning has chosen, and how good it will be on new images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from multiutility.learning.selection.evidence import MEASURES, Estimate
+
+NAMES = {"accuracy": "accuracy", "mean_recall": "mean recall", "mean_iou": "mean IoU"}
+
+
+def about_model(
+    method: str, chosen: Mapping[str, Any], estimate: Estimate | None, n_masks: int
+) -> dict[str, Any]:
+    """Return all of it in plain values, for JSON; ``n_masks`` were held out in turns."""
+    judged = None if estimate is None else estimate.facts
+    return {"method": method, "chosen": finite(dict(chosen)), "estimate": finite(judged), "n_masks": n_masks}
+
+
+def finite(value: Any) -> Any:
+    """Return a value with None for numbers that JSON does not have.
+
+    >>> finite({"a": [1.0, math.nan]})
+    {'a': [1.0, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def estimate_of(about: Mapping[str, Any]) -> Estimate | None:
+    """Return the estimate that a model has kept."""
+    kept = about.get("estimate")
+    return None if kept is None else Estimate(**{name: tuple(kept[name]) for name in MEASURES})
+
+
+def about_lines(about: Mapping[str, Any]) -> list[str]:
+    """Return what there is to tell in plain sentences, without their ends."""
+    chosen = chosen_text(about.get("chosen") or {})
+    return [*([f"chosen: {chosen}"] if chosen else []), *expected_lines(about)]
+
+
+def chosen_text(chosen: Mapping[str, Any]) -> str:
+    """Return what was chosen, and why.
+
+    >>> merit = {"0": 0.72, "0.1": 0.7251}
+    >>> print(chosen_text({"start": "read by the masks", "alpha": 0.1, "class_weight": 0.5, "merit": merit}))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    weak annotations read by the masks, weight 0.1, class weights 0.5, because held-out masks score 0.725 with
+    and 0.720 without
+    >>> print(chosen_text({"start": "masks only", "alpha": 0.0, "class_weight": 0.5, "merit": merit}))
+    masks only, class weights 0.5, because held-out masks score 0.720 without weak annotations and 0.725 with
+    >>> errors = {"soft labels": 0.12, "certain places": 0.2}
+    >>> print(chosen_text({"start": "soft labels", "provable_error": errors}))
+    weak annotations read by soft labels, because other images prove errors of 12.0 % (certain places: 20.0 %)
+    """
+    if not chosen:
+        return ""
+    parts = [start_text(str(chosen.get("start", "")), chosen.get("alpha"))]
+    if chosen.get("class_weight") is not None:
+        parts.append(f"class weights {chosen['class_weight']:g}")
+    if chosen.get("penalty") is not None:
+        parts.append(f"penalty {chosen['penalty']:g}")
+    reason = reason_text(chosen)
+    return ", ".join(part for part in parts if part) + (f", because {reason}" if reason else "")
+
+
+def start_text(start: str, alpha: float | None) -> str:
+    """Return what is learned from."""
+    if start in ("", "masks only"):
+        return start
+    read = start if start.startswith("read") else f"read by {start}"
+    return f"weak annotations {read}" + (f", weight {alpha:g}" if alpha is not None else "")
+
+
+def reason_text(chosen: Mapping[str, Any]) -> str:
+    """Return why it was chosen; nothing if there was nothing to compare."""
+    merits = {float(name): value for name, value in (chosen.get("merit") or {}).items()}
+    without = merits.pop(0.0, None)
+    if without is not None and merits:
+        alpha, best = chosen.get("alpha"), max(merits.values())
+        if alpha:
+            with_ = merits.get(alpha, best)
+            return f"held-out masks score {with_:.3f} with and {without:.3f} without"
+        return f"held-out masks score {without:.3f} without weak annotations and {best:.3f} with"
+    errors = dict(chosen.get("provable_error") or {})
+    own = errors.pop(chosen.get("start"), None)
+    if own is None or not errors:
+        return ""
+    others = ", ".join(f"{name}: {percent(value)}" for name, value in errors.items())
+    return f"other images prove errors of {percent(own)} ({others})"
+
+
+def expected_lines(about: Mapping[str, Any]) -> list[str]:
+    """Return what is expected on new images, in a line; nothing if nothing is known.
+
+    >>> expected_lines({"estimate": {"accuracy": [0.95, 0.93, 0.97]}, "n_masks": 5})
+    ['expected on new images: accuracy 0.950 (0.930 to 0.970); by cross-validation over 5 masks']
+    """
+    estimate = about.get("estimate")
+    if estimate is not None:
+        values = (f"{NAMES[name]} {interval_text(estimate[name])}" for name in MEASURES if name in estimate)
+        how = f"by cross-validation over {about.get('n_masks')} masks"
+        return [f"expected on new images: {', '.join(values)}; {how}"]
+    errors = (about.get("chosen") or {}).get("provable_error") or {}
+    own = errors.get((about.get("chosen") or {}).get("start"))
+    if own is None:
+        return []
+    return [f"expected on new images: provable errors of {percent(own)}; for scores, masks are needed"]
+
+
+def interval_text(values: list[float | None]) -> str:
+    """Return a value with its interval.
+
+    >>> interval_text([0.95, 0.93, 0.97])
+    '0.950 (0.930 to 0.970)'
+    """
+    value, low, high = ("?" if one is None else f"{one:.3f}" for one in values)
+    return f"{value} ({low} to {high})"
+
+
+def percent(share: float) -> str:
+    """Return a share as text.
+
+    >>> percent(0.125)
+    '12.5 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def judged(about: Mapping[str, Any], scores: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Compare scores with what a model expected of itself, measure by measure.
+
+    >>> judged({"estimate": {"accuracy": [0.95, 0.93, 0.97]}}, {"accuracy": 0.9})
+    {'accuracy': {'expected': 0.95, 'low': 0.93, 'high': 0.97, 'inside': False}}
+    """
+    found = {}
+    for name, values in (about.get("estimate") or {}).items():
+        if scores.get(name) is not None and None not in values:
+            value, low, high = values
+            inside = bool(low <= scores[name] <= high)
+            found[name] = {"expected": value, "low": low, "high": high, "inside": inside}
+    return found
+
+
+def judged_text(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the comparison in a line.
+
+    >>> judged_text({"accuracy": {"expected": 0.95, "low": 0.93, "high": 0.97, "inside": False}})
+    'the model expected accuracy 0.950 (0.930 to 0.970): outside'
+    """
+    parts = [
+        f"{NAMES[name]} {interval_text([one['expected'], one['low'], one['high']])}: "
+        + ("inside" if one["inside"] else "outside")
+        for name, one in found.items()
+    ]
+    return f"the model expected {'; '.join(parts)}" if parts else ""

@@ -1,0 +1,49 @@
+"""Methods of learning, by name: what losses, starts and weights a segmenter takes unless they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from multiutility.learning.estimators import ALPHA
+from multiutility.learning.optimizers.cutting_plane import CuttingPlane
+from multiutility.learning.optimizers.solution import Optimizer
+from multiutility.learning.starts.filled import Filled
+from multiutility.learning.starts.masks import Masks
+from multiutility.learning.starts.start import Start
+
+MethodName: TypeAlias = Literal["auto", "paper"]
+OptimizerName: TypeAlias = Literal["frank-wolfe", "cutting-plane"]
+Areas: TypeAlias = Literal["uniform", "estimated"]
+AREAS = ("uniform", "estimated")
+
+
+@dataclass(frozen=True)
+class Method:
+    """What ``MultiUtilitySSVM`` is given.
+
+    ``alpha`` None and ``class_weight`` "auto" are chosen by evidence. ``chooses`` tells whether anything is.
+    """
+
+    weak_loss: Literal["annotation", "expected"]
+    alpha: float | None
+    class_weight: Literal["auto"] | None
+    starts: Sequence[Start] | None = None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether evidence decides what is not given."""
+        return self.weak_loss == "expected"
+
+
+METHODS: dict[str, Method] = {
+    "auto": Method("expected", alpha=None, class_weight="auto"),
+    "paper": Method("annotation", alpha=ALPHA, class_weight=None, starts=(Masks(otherwise=Filled()),)),
+}
+
+# None: the usual one of the place that learns, which is by Frank-Wolfe steps.
+OPTIMIZERS: dict[str, Optimizer[Any, Any] | None] = {
+    "frank-wolfe": None,
+    "cutting-plane": CuttingPlane(),
+}
