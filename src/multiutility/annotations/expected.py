@@ -17,7 +17,6 @@ from multiutility.arrays import (
     check_shape,
     checked_labels,
     frozen_floats,
-    owners,
 )
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
@@ -75,22 +74,19 @@ class Expected:
         return Energy(gains, offset=-float(gains.sum()))
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
-        """Constraints of the annotation, without labels that are unlikely."""
-        found = self.annotation.constraints(problem)
-        covers = (found.cover_starts, found.cover_nodes, found.cover_labels)
-        return Constraints.from_arrays(self._allowed(found), *covers)
+        """Each node the label that is expected to cost least."""
+        check_shape(self.shares, "shares", (problem.n_nodes, None))
+        return Constraints(self._best())
 
     def start(self, problem: LabelingProblem) -> IndexArray:
-        """The likeliest label of each node, of those that are allowed."""
-        allowed = self._allowed(self.annotation.constraints(problem))
-        return np.asarray(np.where(allowed, self.shares, -1.0).argmax(axis=1), dtype=np.int32)
+        """The labeling that is expected to cost least."""
+        check_shape(self.shares, "shares", (problem.n_nodes, None))
+        return np.asarray(self._best().argmax(axis=1), dtype=np.int32)
 
     def prior(self, problem: LabelingProblem) -> FloatArray:
-        """The shares, of labels that are allowed."""
-        allowed = self._allowed(self.annotation.constraints(problem))
-        kept = np.where(allowed, self.shares, 0.0)
-        kept = np.where(kept.any(axis=1, keepdims=True), kept, allowed)
-        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+        """The label that is expected to cost least, for certain: others would not agree."""
+        check_shape(self.shares, "shares", (problem.n_nodes, None))
+        return self._best().astype(np.float64)
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
         """Expected size of each label [K]."""
@@ -106,15 +102,10 @@ class Expected:
         check_shape(self.shares, "shares", (problem.n_nodes, None))
         return np.asarray(problem.node_sizes[:, np.newaxis] * self.shares)
 
-    def _allowed(self, constraints: Constraints) -> BoolArray:
-        """Labels that are likely, and those that covers may need; of many labels, at least the likeliest.
-
-        Whoever made the shares knows the annotation, and more: that a node of many pixels is not all of the
-        label of a seed in it, say.
-        """
-        likely = self.shares >= np.minimum(UNLIKELY, self.shares.max(axis=1, keepdims=True))
-        likely[constraints.cover_nodes, constraints.cover_labels[owners(constraints.cover_starts)]] = True
-        return np.asarray(likely)
+    def _best(self) -> BoolArray:
+        """The label of least expected loss of each node, bool [V, K]; the first among equals."""
+        best = (self.shares * self.weights).argmax(axis=1)
+        return np.asarray(best[:, np.newaxis] == np.arange(self.n_labels))
 
     def __repr__(self) -> str:
         return f"Expected({self.annotation!r})"

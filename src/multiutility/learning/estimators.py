@@ -39,7 +39,7 @@ from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
 from multiutility.learning.places import Elsewhere, Here, Place
-from multiutility.learning.selection.choice import GUESSED, Choice, choose, truth_of
+from multiutility.learning.selection.choice import Choice, choose, truth_of
 from multiutility.learning.selection.evidence import Estimate
 from multiutility.learning.starts.masks import Masks
 from multiutility.learning.starts.soft import Soft
@@ -388,13 +388,8 @@ class MultiUtilitySSVM(SSVM):
         choice = choose(left, self._rehearsals, self._place.soft_start, self.alpha, power)
         self.chosen_, self.estimate_ = dict(choice.facts), choice.estimate
         known = self._expecting(left, choice)
-        costs = trusted_costs(known, self.C, choice.alpha, GUESSED)
-        if not any(one.latent for one in known):
-            return self._fit_convex(known, costs), known
-        imputer = self._place.imputer(known)
-        risk = self._place.risk(known, costs, proposed(known))
-        begin = self._place.likeliest(known, [one.annotation.prior(one.problem) for one in known])
-        return self._procedure([risk.anchored(begin)], imputer), known
+        costs = trusted_costs(known, self.C, choice.alpha)
+        return self._fit_convex(known, costs), known
 
     def _fit_convex(self, examples: Sequence[Example], costs: FloatArray) -> Fit[Any]:
         """Learn from examples that leave nothing open: the same as SSVM."""
@@ -414,7 +409,9 @@ class MultiUtilitySSVM(SSVM):
             for one, posterior in pairs
             if choice.alpha > 0 or one.annotation.strong
         ]
-        return weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
+        weights = weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
+        # What is expected to cost least depends on the weights.
+        return [replace(one, constraints=one.annotation.constraints(one.problem)) for one in weights]
 
     def _imputer(self) -> Solver:
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer

@@ -107,16 +107,14 @@ def slack_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatArr
     return np.where(strong, 1.0, alpha) * C / len(examples)
 
 
-def trusted_costs(examples: Sequence[Example], C: float, alpha: float, guessed: float) -> FloatArray:  # noqa: N803
+def trusted_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatArray:  # noqa: N803
     """Weights of the slacks by how far annotations are trusted: 1 for full labelings, alpha for weak ones.
 
     They add up to C, whatever their number, so that full labelings count as much among few weak annotations
-    as among many; but to less, down to ``guessed`` times C, the more of the weight is that of weak ones.
+    as among many.
     """
-    strong = np.array([example.annotation.strong for example in examples])
-    trust = np.where(strong, 1.0, alpha)
-    total = trust.sum()
-    return np.asarray(C * trust / total * (trust @ np.where(strong, 1.0, guessed)) / total)
+    trust = np.array([1.0 if example.annotation.strong else alpha for example in examples])
+    return np.asarray(C * trust / trust.sum())
 
 
 def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:

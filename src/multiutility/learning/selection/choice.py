@@ -34,8 +34,6 @@ MOST_KEPT = 512
 LEAST_PLACES = 3
 # Steps of a regression that goes on from a similar one, and from nothing.
 FEW_STEPS, STEPS = 30, 80
-# A full labeling is the truth; without one, learning is from guesses, and C is smaller by this.
-GUESSED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +287,7 @@ def compare_alphas(
     masks, data = reader.masks, reader.masks.data
     some = evenly(data.weak, MOST_WEAK)
     if masks.n_folds == 1:
-        alone = given if given is not None else GUESSED
+        alone = ALPHAS[1] if given is None else given
         return {alone: 0.0}, {alone: []}
     alphas = ALPHAS if given is None else (given,)
     models: dict[float, list[FloatArray]] = {alpha: [] for alpha in alphas}
