@@ -366,7 +366,7 @@ class Segmenter(BaseEstimator):
         method = METHODS[self.method]
         weights: Any = method.class_weight if self.class_weight == "auto" else self.class_weight
         weak = any(annotation is not None and not annotation.strong for annotation in annotations)
-        steps = self.max_iter + 1 if weak else 1
+        steps = self.max_iter + 1 if weak and not method.chooses else 1
         if isinstance(weights, Mapping):
             weights = {find_label(classes, name): weight for name, weight in weights.items()}
         return MultiUtilitySSVM(
