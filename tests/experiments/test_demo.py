@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 
 from multiutility.datasets import DatasetFolder, PixelAnnotation, PixelBox, PixelSeed, validate
 from multiutility.experiments.demo import N_SHOWN, Mix, run_demo
-from multiutility.experiments.demo_report import MASKS, NAIVE, OURS, best_so_far, convex_problems
+from multiutility.experiments.demo_report import MASKS, NAIVE, OURS
 from multiutility.experiments.naive import filled, ridge_weights
 from multiutility.outputs import MANIFEST
 from multiutility.vision.features.boundary import Boundary
@@ -186,19 +186,3 @@ def test_regression_is_that_of_scikit_learn() -> None:
     squares = sizes @ (x.astype(np.float64) ** 2).sum(axis=1)
     model = Ridge(alpha=0.3 * squares, fit_intercept=False).fit(x, aims, sample_weight=sizes)
     assert ridge_weights(features, targets, penalty=0.3) == pytest.approx(model.coef_, abs=1e-6)
-
-
-def test_learning_curve_is_put_together() -> None:
-    # Three problems, of which the first is that of the masks alone.
-    records = [
-        (1, 9.0, 0.0, 0.5),
-        (2, 8.0, 1.0, 1.0),
-        (1, 5.0, 0.0, 2.0),
-        (2, 3.0, 2.0, 3.0),
-        (1, 4.0, 1.0, 0.5),
-    ]
-    fields = [("passes", int), ("primal", float), ("dual", float), ("seconds", float)]
-    problems = convex_problems(np.array(records, dtype=fields))
-    assert [problem.begin for problem in problems] == [0.0, 3.0]
-    assert problems[1].bounds == [(3.5, 1.0)]
-    assert best_so_far(problems) == [(2.0, 5.0), (3.0, 3.0), (3.5, 3.0)]

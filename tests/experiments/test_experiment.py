@@ -183,7 +183,7 @@ def test_cells_of_table2(study: Study) -> None:
 
 
 def test_unknown_parameters_are_told(setup: Setup) -> None:
-    with pytest.raises(ValueError, match="no parameter 'c': expected one of C, alpha, beta"):
+    with pytest.raises(ValueError, match="no parameter 'c': expected one of C, alpha, areas, beta"):
         replace(setup, changes={"c": 1})
 
 

@@ -239,55 +239,27 @@ def class_chart(demo: Demo) -> str:
 
 def learning_chart(demo: Demo) -> str:
     """Learning curve."""
-    problems = convex_problems(demo.objective)
     lines = (
-        Line("objective", best_so_far(problems), "c-primal"),
-        Line("lower bound", [point for problem in problems for point in problem.bounds], "c-dual"),
+        Line("objective", best_so_far(demo.objective, "primal", np.minimum), "c-primal"),
+        Line("lower bound", best_so_far(demo.objective, "dual", np.maximum), "c-dual"),
     )
     note = (
-        "Learning alternates between guessing labelings that agree with the annotations, and fitting the "
-        "model to them, a convex problem. Dashed lines part these problems: in each, the lower bound rises "
-        "until the best objective so far is near. Two ways to begin are tried, and the better one goes on."
+        "What weak annotations say is read first, as the masks teach. Then the model is fitted to all of it, "
+        "a convex problem: the lower bound rises until the best objective so far is near."
     )
-    begins = [problem.begin for problem in problems[1:]]
-    chart = line_chart(lines, "Objective and lower bound over time", "seconds", "objective", begins)
+    chart = line_chart(lines, "Objective and lower bound over time", "seconds", "objective")
     return section("Learning", note, chart)
 
 
-@dataclass(frozen=True)
-class ConvexProblem:
-    """One of the problems that learning consists of: (seconds, value) of its objective and lower bound."""
+def best_so_far(objective: NDArray[Any], name: str, better: np.ufunc) -> list[tuple[float, float]]:
+    """Return (seconds, value) after every pass, with the best value until then.
 
-    begin: float
-    values: list[tuple[float, float]]
-    bounds: list[tuple[float, float]]
-
-
-def convex_problems(objective: NDArray[Any]) -> list[ConvexProblem]:
-    """Return the problems of a learning curve, one after the other.
-
-    Records count passes and seconds since the beginning of their problem. The first problem is left out: it
-    is that of the masks alone, whose objective is another one.
+    >>> curve = np.array([(0.5, 5.0), (1.0, 6.0)], dtype=[("seconds", float), ("primal", float)])
+    >>> best_so_far(curve, "primal", np.minimum)
+    [(0.5, 5.0), (1.0, 5.0)]
     """
-    starts = np.flatnonzero(np.diff(objective["passes"], prepend=0) <= 0).tolist()
-    problems, begin = [], 0.0
-    for first, last in zip(starts, [*starts[1:], len(objective)], strict=True):
-        records = objective[first:last]
-        seconds = (begin + records["seconds"]).tolist()
-        bounds = np.maximum.accumulate(records["dual"]).tolist()
-        values = list(zip(seconds, records["primal"].tolist(), strict=True))
-        problems.append(ConvexProblem(begin, values, list(zip(seconds, bounds, strict=True))))
-        begin = seconds[-1]
-    return problems
-
-
-def best_so_far(problems: Iterable[ConvexProblem]) -> list[tuple[float, float]]:
-    """Return the lowest objective until then: every convex problem bounds the one that is not convex."""
-    points: list[tuple[float, float]] = []
-    for problem in problems:
-        for seconds, value in problem.values:
-            points.append((seconds, min(value, points[-1][1]) if points else value))
-    return points
+    best = better.accumulate(objective[name]).tolist()
+    return list(zip(objective["seconds"].tolist(), best, strict=True))
 
 
 def by_hand(demo: Demo) -> str:

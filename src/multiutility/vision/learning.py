@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
+from multiutility.energy import Energy
+from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.optimizers.solution import Callback, Record
@@ -158,16 +160,28 @@ def warn_unmet(
     annotations: Sequence[Annotation | None],
     labelings: Sequence[IndexArray | None],
 ) -> None:
-    """Warn of images whose boxes no labeling that was found agrees with."""
+    """Warn of images whose boxes no labeling agrees with; those that were learned from need not."""
     for name, problem, annotation, labels in zip(
         training.names, problems, annotations, labelings, strict=True
     ):
         if annotation is None or labels is None or annotation.strong:
             continue
-        constraints = annotation.constraints(problem)
-        unmet = {training.classes.names[constraints.cover_labels[c]] for c in constraints.unmet(labels)}
+        if not len(annotation.constraints(problem).unmet(labels)):
+            continue
+        unmet = sorted(training.classes.names[label] for label in impossible(annotation, problem))
         if unmet:
-            what = f"{name}: boxes of {', '.join(sorted(unmet))} cannot all be filled to their sides"
+            what = f"{name}: boxes of {', '.join(unmet)} cannot all be filled to their sides"
             warnings.warn(
                 f"{what}; see whether they overlap or are too small", UnmetCoverWarning, stacklevel=3
             )
+
+
+def impossible(annotation: Annotation, problem: LabelingProblem) -> set[int]:
+    """Return labels of boxes that no labeling fills to their sides together with the others."""
+    constraints = annotation.constraints(problem)
+    with warnings.catch_warnings():
+        # It counts covers; here they have names.
+        warnings.simplefilter("ignore", UnmetCoverWarning)
+        anything = Energy(np.zeros((problem.n_nodes, annotation.n_labels)))
+        unmet = Pinpoint(Expansion()).minimize(anything, constraints).unmet
+    return {int(constraints.cover_labels[c]) for c in unmet}
