@@ -23,7 +23,7 @@ from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
 from multiutility.learning import journal, places
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, Run
-from multiutility.vision import features
+from multiutility.vision import Segmenter, features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
 from toy import CLASSES, toy_picture, toy_preset, write_toy
@@ -285,6 +285,31 @@ def test_train_tells_programs_what_it_did(folder: Path, tmp_path: Path) -> None:
     assert out.is_file()
     assert "split train" in done.stderr
     assert "stopped" not in done.stderr
+    assert told["method"] == "auto"
+    assert told["chosen"] == {"start": "masks only", "class_weight": 1.0}
+    # The model knows what to expect, and what comes is compared with it.
+    judged = run("evaluate", out, folder, "--split", "validation", "--no-pictures", "--json")
+    scores = json.loads(judged.stdout)
+    assert set(scores["expected"]) == set(told["estimate"]) == {"accuracy", "mean_recall", "mean_iou"}
+    for name, one in scores["expected"].items():
+        assert [one["expected"], one["low"], one["high"]] == told["estimate"][name]
+        assert one["inside"] == (one["low"] <= scores[name] <= one["high"])
+    text = run("evaluate", out, folder, "--split", "validation", "--no-pictures")
+    assert "the model expected accuracy" in " ".join(text.output.split())
+
+
+def test_train_tells_people_what_was_chosen(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    told = " ".join(run("train", folder, "--out", out).output.split())
+    assert re.search(r"chosen: masks only, class weights 0\.\d+", told)
+    assert re.search(r"expected on new images: accuracy 0\.\d+ \(0\.\d+ to [01]\.\d+\), mean recall", told)
+    assert "by cross-validation over 8 masks" in told
+    paper = ("train", folder, "--method", "paper", "--areas", "estimated", "--optimizer", "cutting-plane")
+    done = run(*paper, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "chosen:" not in done.output
+    model = Segmenter.load(out)
+    assert (model.method, model.areas, model.optimizer) == ("paper", "estimated", "cutting-plane")
 
 
 def test_train_tells_that_it_stopped_short_of_its_tolerance(
@@ -303,7 +328,8 @@ def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp
     done = run("evaluate", model, folder, "--split", "validation", "--json", "--out", out)
     assert done.exit_code == 0
     scores = json.loads(done.stdout)
-    assert set(scores) == {"accuracy", "mean_recall", "mean_iou", "n_images", "classes", "skipped"}
+    measured = {"accuracy", "mean_recall", "mean_iou", "n_images", "classes"}
+    assert set(scores) == measured | {"expected", "skipped"}
     assert set(scores["classes"]["cow"]) == {"recall", "iou", "pixels"}
     assert sorted(file.name for file in out.glob("[!.]*")) == ["confusion.png", "gallery.png"]
     assert all(read_image(file).shape[1] > 300 for file in out.glob("[!.]*"))
@@ -453,6 +479,10 @@ def test_interrupted_training_is_kept_and_goes_on_if_asked(
         (["train", "nowhere"], "nowhere: there is no such folder"),
         (["train", "{folder}", "--split", "trian"], "did you mean 'train'?"),
         (["train", "{folder}", "--C", "-1"], "C is -1"),
+        (
+            ["train", "{folder}", "--areas", "uniform"],
+            "the sizes of --method auto are learned",
+        ),
         (["train", "{folder}", "--out", "missing/m.safetensors"], "its folder does not exist"),
         (["train", "{folder}", "--out", "{folder}"], "is a folder"),
         (["train", "{folder}", "--features", "dep"], "dep"),

@@ -83,13 +83,13 @@ def assert_same(one: Segmenter, two: Segmenter) -> None:
     np.testing.assert_array_equal(one.objective_["primal"], two.objective_["primal"])
 
 
-@pytest.mark.parametrize("weak_loss", ["expected", "annotation"])
+@pytest.mark.parametrize("method", ["auto", "paper"])
 def test_the_model_does_not_depend_on_the_limit(
-    weak_loss: str, dataset: DatasetFolder, caches: list[ArrayCache], tmp_path: Path
+    method: str, dataset: DatasetFolder, caches: list[ArrayCache], tmp_path: Path
 ) -> None:
-    whole = segmenter(weak_loss=weak_loss, store=tmp_path).fit(dataset)
+    whole = segmenter(method=method, store=tmp_path).fit(dataset)
     limits: dict[str, Any] = {"memory_limit": "100GB", "checkpoint": tmp_path / "checkpoint", "n_jobs": 2}
-    limited = segmenter(weak_loss=weak_loss, store=tmp_path, **limits).fit(dataset)
+    limited = segmenter(method=method, store=tmp_path, **limits).fit(dataset)
     assert_same(limited, whole)
     (cache,) = caches
     assert cache.n_read > 10 * 6 * 1000

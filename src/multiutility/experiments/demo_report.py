@@ -40,7 +40,7 @@ ABOUT = {
     MASKS: ("Learns from the images with masks, and leaves all others aside.", "m-masks"),
     NAIVE: ("Fills boxes, shares the rest out among the tags, and fits a regression to that.", "m-naive"),
     OURS: (
-        "Multi-utility learning: all images at once, each kind of annotation with its own loss.",
+        "Learns from all images at once: weak annotations are read, and weighed, as the masks teach.",
         "m-ours",
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,8 @@ class Expansion:
     (array([0, 0, 1], dtype=int32), 2.0, 2.0)
     """
 
-    n_jobs: int = 1
+    # Results do not depend on it: neither do keys of checkpoints, which are made of what is shown.
+    n_jobs: int = field(default=1, repr=False)
     bound: bool = False
     passes: int = 10
     effort: float = 0.15

@@ -61,7 +61,7 @@ def flip_loss(energy: Energy, _allowed: BoolArray, labels: IndexArray) -> FloatA
     return costs - costs[np.arange(n_nodes), labels][:, np.newaxis]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pinpoint:
     """Meets covers around a solver that cannot (Lempitsky et al. 2009, adapted to many labels).
 
@@ -92,6 +92,11 @@ class Pinpoint:
     def __post_init__(self) -> None:
         if self.candidates not in ("cover", "label"):
             raise ValueError(f"candidates is {self.candidates!r}: expected 'cover' or 'label'")
+
+    def __repr__(self) -> str:
+        # The same in every process: keys of checkpoints are made of it.
+        loss = getattr(self.loss, "__qualname__", repr(self.loss))
+        return f"{type(self).__name__}({self.solver!r}, candidates={self.candidates!r}, loss={loss})"
 
     def minimize(
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None

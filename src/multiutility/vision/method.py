@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from multiutility.inference import Pinpoint, Solver
+from multiutility.inference.pinpoint import unary_loss
 from multiutility.learning.estimators import ALPHA
 from multiutility.learning.optimizers.cutting_plane import CuttingPlane
 from multiutility.learning.optimizers.solution import Optimizer
@@ -23,13 +26,14 @@ AREAS = ("uniform", "estimated")
 class Method:
     """What ``MultiUtilitySSVM`` is given.
 
-    ``alpha`` None and ``class_weight`` "auto" are chosen by evidence. ``chooses`` tells whether anything is.
+    ``alpha`` None and ``class_weight`` "auto" are chosen by evidence. ``imputer`` makes one around a solver.
     """
 
     weak_loss: Literal["annotation", "expected"]
     alpha: float | None
     class_weight: Literal["auto"] | None
     starts: Sequence[Start] | None = None
+    imputer: Callable[[Solver], Solver] = Pinpoint
 
     @property
     def chooses(self) -> bool:
@@ -39,7 +43,13 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "auto": Method("expected", alpha=None, class_weight="auto"),
-    "paper": Method("annotation", alpha=ALPHA, class_weight=None, starts=(Masks(otherwise=Filled()),)),
+    "paper": Method(
+        "annotation",
+        alpha=ALPHA,
+        class_weight=None,
+        starts=(Masks(otherwise=Filled()),),
+        imputer=partial(Pinpoint, candidates="label", loss=unary_loss),
+    ),
 }
 
 # None: the usual one of the place that learns, which is by Frank-Wolfe steps.

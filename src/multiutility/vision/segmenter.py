@@ -19,6 +19,7 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.identifiability import warn_unidentified
+from multiutility.inference import Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
@@ -369,7 +370,7 @@ class Segmenter(BaseEstimator):
         method = METHODS[self.method]
         weights: Any = method.class_weight if self.class_weight == "auto" else self.class_weight
         weak = any(annotation is not None and not annotation.strong for annotation in annotations)
-        steps = self.max_iter + 1 if weak else 1
+        steps = self.max_iter + 1 if weak and not method.chooses else 1
         if isinstance(weights, Mapping):
             weights = {find_label(classes, name): weight for name, weight in weights.items()}
         return MultiUtilitySSVM(
@@ -381,6 +382,7 @@ class Segmenter(BaseEstimator):
             max_iter=self.max_iter,
             class_weight=weights,
             optimizer=OPTIMIZERS[self.optimizer],
+            imputer=method.imputer(Expansion(n_jobs=self.n_jobs if self.executor is None else 1)),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             callback=self._follower(steps),
