@@ -126,6 +126,22 @@ def test_two_labels_on_a_grid_with_few_seeds_are_the_minimum_cut(n_seeds: int) -
         assert Expansion(passes=passes).minimize(energy).energy == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.parametrize("label_cost", [0.0, 0.5])
+def test_many_labels_on_a_grid_with_few_seeds_are_near_the_optimum(label_cost: float) -> None:
+    """So few seeds that no messages are passed."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        grid = seeded_grid(rng, 21, 20, 2)
+        unary = np.zeros((420, 4))
+        unary[rng.choice(420, 4, replace=False)] = 50.0 * (1 - np.eye(4))
+        subsets = [(np.arange(420), label, label_cost) for label in range(4)]
+        energy = Energy(unary, grid.edges, grid.weights, subsets)
+        result = Expansion(bound=True).minimize(energy)
+        assert result.energy <= 1.02 * Exact().minimize(energy).energy
+        assert result.bound is not None
+        assert result.bound <= result.energy
+
+
 def test_two_labels_with_subsets_on_a_grid_with_few_seeds_are_solved_exactly() -> None:
     rng = np.random.default_rng(13)
     for _ in range(5):
