@@ -54,6 +54,7 @@ class Expansion {
   void start(const std::vector<int>& labels, const std::vector<double>* flow = nullptr,
              const std::vector<double>* share = nullptr) {
     r_.start(labels, flow, share);
+    given_flow_ = flow != nullptr;
   }
 
   const std::vector<int>& labels() const { return r_.labels(); }
@@ -282,10 +283,12 @@ class Expansion {
 
   // --- long ways -----------------------------------------------------------------------------------------------------
   // Where excess has a long way to go, ranks that rise one by one take quadratic time. What is left of such a move goes
-  // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it.
+  // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it. Flow from
+  // elsewhere makes the ways longer still, as what it has gathered from far away is to go back there: it is forgotten.
 
   void cut_rest() {
     const int total = n_ + p_->n_subsets;
+    if (given_flow_) start(std::vector<int>(r_.labels()));
     work_ += n_ + e_;
     cut_.reset(total);
     joined_.clear();
@@ -372,6 +375,7 @@ class Expansion {
   int n_ = 0, e_ = 0;
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;
+  bool given_flow_ = false;
   long n_steps_ = 0, patience_ = 0;  // of this move: arcs looked at by push_excess(), and how many may be
   int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha

@@ -111,7 +111,7 @@ class Search {
   void offer() { offer(problem_.evaluate(candidate_)); }
 
   // Whether more than a few seeds prefer any label. From a few, messages take as many passes as the graph is wide to
-  // tell others of it; until then they say nothing, and the flows they give make long ways longer.
+  // tell others of it; until then they say nothing.
   bool has_much_to_say() const {
     long seeds = 0;
     for (int i = 0; i < problem_.n_nodes; ++i) {

@@ -126,6 +126,20 @@ def test_two_labels_on_a_grid_with_few_seeds_are_the_minimum_cut(n_seeds: int) -
         assert Expansion(passes=passes).minimize(energy).energy == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_ladders_of_strong_edges_have_one_label(n_labels: int) -> None:
+    """What nodes prefer goes all the way along: messages have gathered it, and it is to go back."""
+    rng = np.random.default_rng(n_labels)
+    node = np.arange(20_000).reshape(2, -1)
+    pairs = ((node[:, :-1], node[:, 1:]), (node[:1], node[1:]))
+    edges = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in pairs])
+    unary = rng.integers(0, 3, (node.size, n_labels)).astype(float)
+    weights = 1e6 * (1 + rng.random(len(edges)))
+    for passes in (0, 1, 10):
+        result = Expansion(passes=passes).minimize(Energy(unary, edges, weights))
+        assert result.energy == unary.sum(axis=0).min()
+
+
 @pytest.mark.parametrize("label_cost", [0.0, 0.5])
 def test_many_labels_on_a_grid_with_few_seeds_are_near_the_optimum(label_cost: float) -> None:
     """So few seeds that no messages are passed."""
