@@ -4,10 +4,10 @@
 // height(x_i, i) - height(alpha, i), every arc a residual that is read off the reparametrization, and each subset that
 // the move may charge or release one auxiliary node. Only nodes that would gain by themselves are in excess; after the
 // first sweep these are few. Their excess is pushed towards nodes that can take it in (push-relabel, Goldberg and
-// Tarjan 1988, with gap relabeling), which never looks far from them; only where excess has a long way to go are exact
-// distances measured from time to time (global relabeling). Where it gets stuck is the source's side of a
-// minimum cut, and the cut restores the invariants of the reparametrization for the new labels by itself (compare
-// Komodakis and Tziritas 2007 for energies without subset costs).
+// Tarjan 1988, with gap relabeling), which never looks far from them; only where excess has a long way to go is the
+// rest of a move left to an algorithm that searches from both ends (maxflow.hpp). Where excess gets stuck is the
+// source's side of a minimum cut, and the cut restores the invariants of the reparametrization for the new labels by
+// itself (compare Komodakis and Tziritas 2007 for energies without subset costs).
 #pragma once
 
 #include <algorithm>
@@ -54,6 +54,7 @@ class Expansion {
   void start(const std::vector<int>& labels, const std::vector<double>* flow = nullptr,
              const std::vector<double>* share = nullptr) {
     r_.start(labels, flow, share);
+    given_flow_ = flow != nullptr;
   }
 
   const std::vector<int>& labels() const { return r_.labels(); }
@@ -193,11 +194,11 @@ class Expansion {
   //
   // Why this ends, in exact terms. An arc is open or not, and rank(v) <= rank(u) + 1 for every open arc from v to u:
   // at first all ranks are 0 or 1; a push opens no arc but the reverse of one that leads a rank down; a node rises only
-  // when its arcs to lower ranks are closed, and no further than this allows. So ranks never fall: a node that rises
-  // gains at least 1, and exact distances are at least the ranks, which are lower bounds of them. A node can rise
-  // `top_` times at most. Between two rises of its ends an arc is filled once, for what fills it flows one way only.
-  // A discharge that neither raises its node nor fills an arc leaves the node with exactly no excess and activates
-  // nodes of lower rank alone, so it lowers the sum of the active nodes' ranks, which only rises and fillings add to.
+  // when its arcs to lower ranks are closed, and no further than this allows. So ranks never fall, and a node that
+  // rises gains at least 1: it can rise `top_` times at most. Between two rises of its ends an arc is filled once, for
+  // what fills it flows one way only. A discharge that neither raises its node nor fills an arc leaves the node with
+  // exactly no excess and activates nodes of lower rank alone, so it lowers the sum of the active nodes' ranks, which
+  // only rises and fillings add to.
 
   int rank(int v) const {
     if (rank_[idx(v)] > base_) return rank_[idx(v)] - base_;
@@ -282,10 +283,12 @@ class Expansion {
 
   // --- long ways -----------------------------------------------------------------------------------------------------
   // Where excess has a long way to go, ranks that rise one by one take quadratic time. What is left of such a move goes
-  // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it.
+  // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it. Flow from
+  // elsewhere makes the ways longer still, as what it has gathered from far away is to go back there: it is forgotten.
 
   void cut_rest() {
     const int total = n_ + p_->n_subsets;
+    if (given_flow_) start(std::vector<int>(r_.labels()));
     work_ += n_ + e_;
     cut_.reset(total);
     joined_.clear();
@@ -372,6 +375,7 @@ class Expansion {
   int n_ = 0, e_ = 0;
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;
+  bool given_flow_ = false;
   long n_steps_ = 0, patience_ = 0;  // of this move: arcs looked at by push_excess(), and how many may be
   int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha

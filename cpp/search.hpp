@@ -48,7 +48,7 @@ class Search {
                    double seconds = std::numeric_limits<double>::infinity()) {
     watch_.start(seconds);
     load(energy);
-    choose_start(start, problem_.n_edges > 0 ? passes : 0);
+    choose_start(start, problem_.n_edges > 0 && has_much_to_say() ? passes : 0);
     if (has_flow_)
       expansion_.start(best_, &flow_, &messages_.shares());
     else
@@ -83,6 +83,7 @@ class Search {
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
   static constexpr int kLeastSteps = 40;
   static constexpr double kWorthwhile = 0.2;
+  static constexpr int kFewSeeds = 100;  // one node in so many
 
   void load(const EnergyView& energy) {
     problem_.compile(energy);
@@ -108,6 +109,17 @@ class Search {
   }
 
   void offer() { offer(problem_.evaluate(candidate_)); }
+
+  // Whether more than a few seeds prefer any label. From a few, messages take as many passes as the graph is wide to
+  // tell others of it; until then they say nothing.
+  bool has_much_to_say() const {
+    long seeds = 0;
+    for (int i = 0; i < problem_.n_nodes; ++i) {
+      const double* unary = &problem_.unary[idx(i) * idx(problem_.n_labels)];
+      seeds += std::any_of(unary, unary + problem_.n_labels, [&](double cost) { return cost != unary[0]; });
+    }
+    return seeds * kFewSeeds >= problem_.n_nodes;
+  }
 
   void choose_start(const std::int32_t* start, int passes) {
     if (passes > 0)
@@ -165,7 +177,8 @@ class Search {
     offer();
   }
 
-  // Labels that are cheap for all nodes together go first: what they take, others need not fight over.
+  // Labels that are cheap for all nodes together go first: what they take, others need not fight over. Ends because
+  // every move that counts lowers the energy, an integer that is a function of the labels.
   void descend() {
     int failed = 0;
     for (int n = 0; failed < problem_.n_labels && !watch_.expired(1); n = (n + 1) % problem_.n_labels)
@@ -182,7 +195,8 @@ class Search {
   }
 
   // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own, labels
-  // not in use among them. Labels whose loss looks cheapest come first, until the work is up.
+  // not in use among them. Labels whose loss looks cheapest come first, until the work is up; it goes on only while the
+  // energy, an integer, has fallen.
   void test_labels(double effort) {
     const double done = static_cast<double>(expansion_.work());
     limit_ = done + effort * std::max(done, static_cast<double>(kLeastSteps * problem_.n_nodes));
@@ -209,7 +223,7 @@ class Search {
   bool test(int label, Units before) {
     local_.vacate(label);
     expansion_.assign(changes_to(local_.labels()));
-    for (bool changed = true; changed;) {
+    for (bool changed = true; changed;) {  // ends as descend() does
       changed = false;
       for (int k = 0; k < problem_.n_labels && has_time(); ++k)
         if (k != label) changed |= expansion_.expand(k);

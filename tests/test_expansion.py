@@ -126,6 +126,36 @@ def test_two_labels_on_a_grid_with_few_seeds_are_the_minimum_cut(n_seeds: int) -
         assert Expansion(passes=passes).minimize(energy).energy == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_ladders_of_strong_edges_have_one_label(n_labels: int) -> None:
+    """What nodes prefer goes all the way along: messages have gathered it, and it is to go back."""
+    rng = np.random.default_rng(n_labels)
+    node = np.arange(20_000).reshape(2, -1)
+    pairs = ((node[:, :-1], node[:, 1:]), (node[:1], node[1:]))
+    edges = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in pairs])
+    unary = rng.integers(0, 3, (node.size, n_labels)).astype(float)
+    weights = 1e6 * (1 + rng.random(len(edges)))
+    for passes in (0, 1, 10):
+        result = Expansion(passes=passes).minimize(Energy(unary, edges, weights))
+        assert result.energy == unary.sum(axis=0).min()
+
+
+@pytest.mark.parametrize("label_cost", [0.0, 0.5])
+def test_many_labels_on_a_grid_with_few_seeds_are_near_the_optimum(label_cost: float) -> None:
+    """So few seeds that no messages are passed."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        grid = seeded_grid(rng, 21, 20, 2)
+        unary = np.zeros((420, 4))
+        unary[rng.choice(420, 4, replace=False)] = 50.0 * (1 - np.eye(4))
+        subsets = [(np.arange(420), label, label_cost) for label in range(4)]
+        energy = Energy(unary, grid.edges, grid.weights, subsets)
+        result = Expansion(bound=True).minimize(energy)
+        assert result.energy <= 1.02 * Exact().minimize(energy).energy
+        assert result.bound is not None
+        assert result.bound <= result.energy
+
+
 def test_two_labels_with_subsets_on_a_grid_with_few_seeds_are_solved_exactly() -> None:
     rng = np.random.default_rng(13)
     for _ in range(5):

@@ -373,6 +373,26 @@ def test_nothing_is_written_through_a_link_that_takes_the_place_of_the_manifest(
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.parametrize("content", [b"mine", b"\x89PNG\r\n", b'{"by"', b"", None])
+def test_nothing_is_added_to_another_file_in_the_place_of_the_manifest(
+    data: Data, tmp_path: Path, content: bytes | None
+) -> None:
+    manifest = tmp_path / "out" / ".multiutility.jsonl"
+    manifest.parent.mkdir()
+    if content is None:
+        manifest.mkdir()
+    else:
+        manifest.write_bytes(content)
+    done = run("predict", data.model, data.dataset, "--out", tmp_path / "out", "--overwrite")
+    if content is not None and b'{"by": '.startswith(content):  # one that was cut off
+        assert done.exit_code == 0
+        return
+    assert done.exit_code == 2
+    assert ".multiutility.jsonl: is no list of files" in told(done)
+    assert os.listdir(manifest.parent) == [manifest.name]
+    assert content is None or manifest.read_bytes() == content
+
+
 def test_a_damaged_manifest_makes_commands_careful(data: Data, tmp_path: Path) -> None:
     arguments = ("predict", data.model, data.dataset, "--out", tmp_path / "out")
     assert run(*arguments).exit_code == 0

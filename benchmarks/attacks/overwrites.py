@@ -10,6 +10,7 @@ import numpy as np
 
 from attacks.commands import COMMANDS, MODEL, Bench, Command, contents, differences
 from attacks.runner import Attempt, Outcome, Part
+from multiutility.outputs import MANIFEST
 
 TARGETS = (
     *("toy", "toy/images", "toy/masks", "toy/splits", "toy/classes.csv", "toy/images/picture00.png"),
@@ -27,6 +28,9 @@ def begin(folder: Path) -> Attempt:
     """Make datasets and a model; what commands write is known when they were first chosen."""
     bench = Bench(folder)
     written: dict[str, list[str]] = {}
+    # Without them, all inputs are files of somebody else; commands may replace their own.
+    for manifest in list(bench.inputs.rglob(MANIFEST)):
+        manifest.unlink()
     shutil.copytree(bench.inputs, folder / "kept")
 
     def attempt(rng: np.random.Generator) -> Outcome:

@@ -27,6 +27,10 @@ def replacing(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     outputs = outputs_for(path)
     # Not by tempfile, whose files only their owner may read. Hidden: leftovers are never taken for data.
     temporary = path.with_name(_temporary_name(path))
+    # Once for each folder of a command: there may be very many files in it.
+    if outputs is not None and path.parent not in outputs.swept:
+        outputs.swept.add(path.parent)
+        sweep(path.parent)
     try:
         with temporary.open("xb") as file:
             yield file
@@ -122,6 +126,14 @@ def remove_abandoned(path: str | Path) -> None:
                     shutil.rmtree(other, ignore_errors=True)
                 else:
                     other.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes of this machine that are dead by now left of any files of a folder."""
+    for other in folder.glob(".*.tmp"):
+        known = re.fullmatch(rf"\.[0-9a-f]{{16}}-{_machine()}-(\d+)-[0-9a-f]{{16}}\.tmp", other.name)
+        if known and not _alive(int(known[1])) and other.is_file() and not other.is_symlink():
+            other.unlink(missing_ok=True)
 
 
 def _temporary_name(path: Path) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 MANIFEST = ".multiutility.jsonl"
+FIRST = b'{"by": '
 # What file managers leave in folders that are looked at: nobody's work.
 JUNK = frozenset({".ds_store", "desktop.ini", "thumbs.db"})
 
@@ -122,7 +123,9 @@ class Outputs:
         self.names = None if names is None else frozenset(names)
         self.sources = sources or Sources()
         self.overwrite = overwrite
+        self.swept: set[Path] = set()  # folders without leftovers, see ``files.replacing``
         self.sources.check_place(self.root)
+        check_manifest(self.root / MANIFEST)
         # Commands by hashes of what they wrote, by names.
         self._made = read_manifest(self.root / MANIFEST)
 
@@ -264,6 +267,20 @@ def file_digest(path: Path) -> str:
     """Hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_manifest(path: Path) -> None:
+    """Raise if what is in the place of a manifest is something else, to which no lines may be added."""
+    if not os.path.lexists(path):
+        return
+    begin = b""
+    if path.is_file() and not path.is_symlink():
+        with path.open("rb") as file:
+            begin = file.read(len(FIRST))
+        # The first line may have been cut off.
+        if FIRST.startswith(begin):
+            return
+    raise ValueError(f"{path}: is no list of files that commands have written; move it away")
 
 
 def read_manifest(path: Path) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from multiutility.files import filling, remove_leftovers, replacing
+from multiutility.outputs import MANIFEST, Outputs, writing
 
 
 def test_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -45,6 +46,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_visible(tmp_path: Path
     script = """
 import os, signal, sys
 from multiutility.files import filling, remove_leftovers, replacing
+from multiutility.outputs import MANIFEST, Outputs, writing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -141,6 +143,32 @@ with filling(sys.argv[1]) as folder:
             (folder / "whole").touch()
         assert not left.exists()
         assert all((place / name / "mine").exists() for name in names)
+
+
+def test_commands_remove_what_the_dead_left_in_their_folders(tmp_path: Path) -> None:
+    killed = """
+import os, signal, sys
+from multiutility.files import replacing
+with replacing(sys.argv[1]):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", killed, str(tmp_path / "one")], check=False)
+    (left,) = tmp_path.iterdir()
+    machine, process = left.name.split("-")[1:3]
+    names = {
+        left.name.replace(f"-{process}-", f"-{os.getpid()}-"),
+        left.name.replace(machine, "0" * 8),
+        f".{process}.tmp",
+        f"{left.name}.tmp",
+    }
+    for name in names:
+        (tmp_path / name).touch()
+    with replacing(tmp_path / "two"):
+        pass
+    assert left.exists()
+    with writing(Outputs("test", tmp_path, ["three"])), replacing(tmp_path / "three"):
+        pass
+    assert set(os.listdir(tmp_path)) == {*names, "two", "three", MANIFEST}
 
 
 def test_leftovers_are_those_of_the_same_file(tmp_path: Path) -> None:

@@ -30,10 +30,12 @@ UNLIKELY = 0.05
 class Expected:
     """The Hamming loss that is expected over the labelings that agree with a weak annotation.
 
-    ``K(y) = sum_i c_i sum_{k != y_i} omega_k shares[i, k]``. The losses of tags, boxes and seeds estimate the
-    same expectation, with nothing to go by but the annotation. Who has learned how likely labels are, given
-    the features, too, has better ``shares`` [V, K]; their rows add up to 1.
-    Consistent labelings have no label whose share is below ``UNLIKELY``, unless it may be needed for a cover.
+    ``K(y) = sum_i c_i omega_i (1 - shares[i, y_i])``, with the class weight that is expected of a node,
+    ``omega_i = sum_k omega_k shares[i, k]``. The losses of tags, boxes and seeds estimate the same
+    expectation, with nothing to go by but the annotation. Who has learned how likely labels are, given the
+    features, too, has better ``shares`` [V, K]; their rows add up to 1. Nodes of rare labels count for more,
+    but no node is rather of a rare label than of one that is likelier. The consistent labeling gives each
+    node its likeliest label.
 
     >>> from multiutility.annotations import Tags
     >>> problem = LabelingProblem(np.zeros((2, 1)), [], np.zeros((0, 1)), node_sizes=[1, 4])
@@ -65,26 +67,27 @@ class Expected:
     def loss(self, problem: LabelingProblem, labels: ArrayLike) -> float:
         """Expected loss of the labeling [V]."""
         y = checked_labels(labels, problem.n_nodes, self.n_labels)
-        wrong = np.arange(self.n_labels) != y[:, np.newaxis]
-        return float((self._sizes(problem) * self.weights)[wrong].sum())
+        check_shape(self.shares, "shares", (problem.n_nodes, None))
+        wrong = 1.0 - self.shares[np.arange(len(y)), y]
+        return float((problem.node_sizes * (self.shares @ self.weights)) @ wrong)
 
     def loss_energy(self, problem: LabelingProblem) -> Energy:
         """Energy whose value is minus the loss: what is right counts, what could be is the offset."""
-        gains = self._sizes(problem) * self.weights
+        gains = self._sizes(problem) * (self.shares @ self.weights)[:, np.newaxis]
         return Energy(gains, offset=-float(gains.sum()))
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
-        """Each node the label that is expected to cost least."""
+        """Each node its likeliest label."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
         return Constraints(self._best())
 
     def start(self, problem: LabelingProblem) -> IndexArray:
-        """The labeling that is expected to cost least."""
+        """The likeliest label of each node."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
         return np.asarray(self._best().argmax(axis=1), dtype=np.int32)
 
     def prior(self, problem: LabelingProblem) -> FloatArray:
-        """The label that is expected to cost least, for certain: others would not agree."""
+        """The likeliest label, for certain: others would not agree."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
         return self._best().astype(np.float64)
 
@@ -103,8 +106,8 @@ class Expected:
         return np.asarray(problem.node_sizes[:, np.newaxis] * self.shares)
 
     def _best(self) -> BoolArray:
-        """The label of least expected loss of each node, bool [V, K]; the first among equals."""
-        best = (self.shares * self.weights).argmax(axis=1)
+        """The likeliest label of each node, bool [V, K]; the first among equals."""
+        best = self.shares.argmax(axis=1)
         return np.asarray(best[:, np.newaxis] == np.arange(self.n_labels))
 
     def __repr__(self) -> str:

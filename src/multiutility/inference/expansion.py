@@ -43,7 +43,8 @@ class Expansion:
         as the labeling itself.
     passes : int
         Message passes, each up and down the graph, before the first move; they end early when they no longer
-        close the gap between bound and energy. 0 begins with the labels of least unary cost.
+        close the gap between bound and energy. 0 begins with the labels of least unary cost; so does an
+        energy of which less than one node in a hundred prefers any label, as messages have little to say.
     effort : float
         Work spent on the test of labels, as a multiple of the work of the descent before it; 0 leaves it out.
         More effort finds lower energies where subset costs matter.

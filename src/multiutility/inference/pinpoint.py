@@ -144,6 +144,7 @@ def pinpoint(
     allowed = allowed_mask(energy, constraints)
     answers = [(yield Constraints(constraints.allowed), start)]
     mask, hopeless = allowed, unreachable(constraints, allowed)
+    # Ends: every pin takes labels away that the mask allowed, but for the one time that it begins anew.
     while True:
         labels = answers[-1].labels
         open_covers = np.setdiff1d(constraints.unmet(labels), hopeless)

@@ -409,9 +409,7 @@ class MultiUtilitySSVM(SSVM):
             for one, posterior in pairs
             if choice.alpha > 0 or one.annotation.strong
         ]
-        weights = weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
-        # What is expected to cost least depends on the weights.
-        return [replace(one, constraints=one.annotation.constraints(one.problem)) for one in weights]
+        return weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
 
     def _imputer(self) -> Solver:
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer

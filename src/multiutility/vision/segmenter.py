@@ -240,8 +240,12 @@ class Segmenter(BaseEstimator):
         shares = training.shares_of_masks() if self.areas == "estimated" else None
         annotations = training.annotations(self.beta, shares)
         check_memory(self.memory_limit, training.problems(), len(training.classes), self.n_jobs)
-        units = Units.of(training.problems(), self.executor)
-        problems = [units.balanced(problem) for problem in training.problems()]
+        plain = training.problems()
+        # Of images with masks, if there are any: a unit must not depend on what may turn out to be of no use.
+        pairs = zip(plain, annotations, strict=True)
+        masked = [problem for problem, one in pairs if one is not None and one.strong]
+        units = Units.of(masked or plain, self.executor)
+        problems = [units.balanced(problem) for problem in plain]
         learner = self._learner(training.classes, annotations, self.C / units.nodes**2)
         with warnings.catch_warnings():
             # It counts annotations; here they have names.

@@ -41,6 +41,7 @@ def descend(
 ) -> tuple[FloatArray, BoolArray, float]:
     """Solve on the support, which elements leave that reach zero; also return the constraint's multiplier."""
     support = support.copy()
+    # Ends: the support loses an element each time.
     while True:
         goal, level = stationary(gram, linear, on_simplex, support)
         falling = support & (goal < 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,20 +15,32 @@ from multiutility.annotations import Full
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.evidence import Estimate, confusion, estimate, folds_of, merit
+from multiutility.learning.selection.evidence import (
+    Estimate,
+    confusion,
+    estimate,
+    folds_of,
+    merit,
+    scores,
+    surely_better,
+)
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import MARKS, Clues, Reading, clues_of
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.starts.soft import SoftStart
 
 # Candidates: weights of weak annotations beside full labelings, powers of class weights, ridges.
-ALPHAS = (0.0, 0.1, 1.0)
+ALPHAS = (0.1, 1.0)
 BALANCES = (0.25, 0.5, 0.75)
+# Guesses of rare labels are often wrong: without full labelings, these are not favored that much.
+UNPROVEN_BALANCES = (0.0, 0.25)
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 # Without full labelings, ridges cannot be compared: guesses want more of it than truths.
 RIDGE = 3e-4
+# A measure may fall by this, and is still the same.
+TOLERATED = 0.002
 # Examples that are looked at, at most: more makes choices slower, and hardly better.
-MOST_FULL, MOST_WEAK = 100, 48
+MOST_FULL, MOST_WEAK = 100, 32
 # Examples whose features and clues are kept in memory.
 MOST_KEPT = 512
 # Examples in which the place of a label is certain, at least, for labels to be learned from such places.
@@ -171,17 +184,23 @@ class Masks:
         return best[1], best[2]
 
     def balanced(self, given: float | None) -> tuple[float, list[FloatArray]]:
-        """Return the power of class weights of the highest merit, and the regressions with it."""
-        found = []
-        for balance in BALANCES if given is None else (given,):
-            models = [
-                fit_logistic(self.others(f), self.ridge, balance, self.models[f], FEW_STEPS)
-                for f in range(self.n_folds)
-            ]
-            found.append((merit(self.held_out(models)), balance, models))
-        # The first of equals: as few weights as possible.
-        _, balance, models = max(found, key=lambda one: one[0])
-        return balance, models
+        """Return the power of class weights of the highest merit, and the regressions with it.
+
+        Another one than the usual must be better by more than chance.
+        """
+        powers = BALANCES if given is None else (given,)
+        found = {one: self._balanced_models(one) for one in powers}
+        held = {one: self.held_out(models) for one, models in found.items()}
+        usual = powers[len(powers) // 2]
+        better = [one for one in powers if self.n_folds > 1 and surely_better(held[usual], held[one])]
+        best = max(better, key=lambda one: merit(held[one]), default=usual)
+        return best, found[best]
+
+    def _balanced_models(self, balance: float) -> list[FloatArray]:
+        return [
+            fit_logistic(self.others(f), self.ridge, balance, self.models[f], FEW_STEPS)
+            for f in range(self.n_folds)
+        ]
 
 
 def masks_alone(masks: Masks, balance: float | None) -> Choice:
@@ -226,20 +245,20 @@ def mixed(
     reader = Reader(masks, opinions, reading)
     # As without weak annotations, so that with the weight 0 they make no difference at all.
     alone = Masks(Data(data.examples, data.full, ()), masks.chosen)
-    chosen_balance, _ = alone.balanced(balance)
-    _, plain = masks.balanced(chosen_balance)
-    merits, confusions = compare_alphas(reader, plain, chosen_balance, alpha)
-    chosen = max(merits, key=lambda one: merits[one]) if alpha is None else alpha
-    posteriors = [None if n in set(data.full) else reader(n, masks.whole) for n in range(len(data.examples))]
-    judged = estimate(confusions[chosen]) if masks.n_folds > 1 else None
+    masks_balance, _ = alone.balanced(balance)
+    trials = compare(reader, masks_balance, alpha, balance)
+    best = best_trial(trials)
+    strong = set(data.full)
+    posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
+    judged = estimate(best.confusions) if masks.n_folds > 1 else None
     facts = {
-        "start": "read by the masks" if chosen else "masks only",
-        "alpha": chosen,
-        "class_weight": chosen_balance,
+        "start": "read by the masks" if best.alpha else "masks only",
+        "alpha": best.alpha,
+        "class_weight": best.balance,
         "reading": reading.facts,
-        "merit": {f"{one:g}": round(value, 4) for one, value in merits.items()},
+        "trials": [one.facts for one in trials],
     }
-    return Choice(posteriors, chosen, chosen_balance, judged, facts)
+    return Choice(posteriors, best.alpha, best.balance, judged, facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,31 +296,68 @@ def rehearsed(
     return found
 
 
-def compare_alphas(
-    reader: Reader, plain: Sequence[FloatArray], balance: float, given: float | None
-) -> tuple[dict[float, float], dict[float, list[FloatArray]]]:
-    """Judge weights of weak annotations by full labelings that are held out.
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A weight of weak annotations and a power of class weights, with confusions of held-out examples."""
 
-    ``plain`` are the models of full labelings alone: weak annotations that do not help are left out.
+    alpha: float
+    balance: float
+    confusions: Sequence[FloatArray]
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Accuracy, mean recall and mean IoU; zeros if nothing could be held out."""
+        return scores(np.sum(self.confusions, axis=0)) if self.confusions else np.zeros(3)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was tried, and how it scored."""
+        rounded = [round(value, 4) for value in self.scores.tolist()]
+        return {"alpha": self.alpha, "class_weight": self.balance, "scores": rounded}
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial:
+    """Return the best trial that beats the first, of masks alone, by more than chance and in every measure.
+
+    >>> alone = Trial(0.0, 0.0, [np.array([[4.0, 1.0], [1.0, 4.0]])] * 3)
+    >>> mixed, good = (Trial(1.0, 0.0, [np.array(one)] * 3) for one in ([[5.0, 0.0], [2.0, 3.0]], np.eye(2)))
+    >>> best_trial([alone, mixed]).alpha, best_trial([alone, mixed, good]) is good
+    (0.0, True)
+    """
+    first = trials[0]
+    fair = [one for one in trials[1:] if (one.scores - first.scores).min() >= -TOLERATED]
+    better = [one for one in fair if surely_better(first.confusions, one.confusions)]
+    return max(better, key=lambda one: float(one.scores.mean()), default=first)
+
+
+def compare(reader: Reader, balance: float, alpha: float | None, given: float | None) -> list[Trial]:
+    """Judge weights of weak annotations, and class weights with them, by full labelings that are held out.
+
+    The first trial is of masks alone, with the power ``balance``, unless ``alpha`` is given. With weak
+    annotations, rare labels need no more favor than without: these are never certain of them.
     """
     masks, data = reader.masks, reader.masks.data
-    some = evenly(data.weak, MOST_WEAK)
     if masks.n_folds == 1:
-        alone = ALPHAS[1] if given is None else given
-        return {alone: 0.0}, {alone: []}
-    alphas = ALPHAS if given is None else (given,)
-    models: dict[float, list[FloatArray]] = {alpha: [] for alpha in alphas}
+        return [Trial(ALPHAS[0] if alpha is None else alpha, balance, [])]
+    some = evenly(data.weak, MOST_WEAK)
+    _, plain = masks.balanced(balance)
     share = len(data.weak) / len(some) * len(masks.chosen) / len(data.full)
-    for fold in range(masks.n_folds):
-        weak = [data.targets(n, reader(n, masks.models[fold])) for n in some]
-        for alpha in alphas:
-            if alpha == 0:
-                models[alpha].append(plain[fold])
-                continue
-            both = [*masks.others(fold), *(one.times(alpha * share) for one in weak)]
-            models[alpha].append(fit_logistic(both, masks.ridge, balance, plain[fold], FEW_STEPS))
-    confusions = {alpha: masks.held_out(one) for alpha, one in models.items()}
-    return {alpha: merit(one) for alpha, one in confusions.items()}, confusions
+    weak = [[data.targets(n, reader(n, model)) for n in some] for model in masks.models]
+    trials = [Trial(0.0, balance, masks.held_out(plain))] if alpha is None else []
+    powers = [balance, *(one for one in BALANCES if one < balance)] if given is None else [given]
+    for one, power in product(ALPHAS if alpha is None else (alpha,), powers):
+        models = [
+            fit_logistic(
+                [*masks.others(f), *(part.times(one * share) for part in weak[f])],
+                masks.ridge,
+                power,
+                plain[f],
+                FEW_STEPS,
+            )
+            for f in range(masks.n_folds)
+        ]
+        trials.append(Trial(one, power, masks.held_out(models)))
+    return trials
 
 
 def unproven(
@@ -316,10 +372,18 @@ def unproven(
     places = places_model(data, RIDGE)
     if places is not None:
         candidates["certain places"] = from_places(data, places)
-    errors = {name: held_out_errors(data, told) for name, told in candidates.items()}
-    best = min(errors, key=lambda name: errors[name])
-    facts = {"start": best, "provable_error": {name: round(error, 4) for name, error in errors.items()}}
-    power = BALANCES[0] if balance is None else balance
+    powers = UNPROVEN_BALANCES if balance is None else (balance,)
+    errors = {
+        (name, power): held_out_errors(data, told, power)
+        for name, told in candidates.items()
+        for power in powers
+    }
+    best, power = min(errors, key=lambda pair: errors[pair])
+    facts = {
+        "start": best,
+        "class_weight": power,
+        "provable_error": {f"{name}, {one:g}": round(error, 4) for (name, one), error in errors.items()},
+    }
     return Choice([*candidates[best]], 1.0 if alpha is None else alpha, power, None, facts)
 
 
@@ -350,9 +414,9 @@ def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float = 0
     return models
 
 
-def held_out_errors(data: Data, posteriors: Sequence[FloatArray]) -> float:
+def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> float:
     """Rate of provable errors of regressions, each on one half of the examples and judged on the other."""
-    models = half_models(data, posteriors, BALANCES[0])
+    models = half_models(data, posteriors, balance)
     places = evenly(range(len(data.weak)), 4 * MOST_WEAK)
     problems = [data.examples[data.weak[place]].problem for place in places]
     annotations = [data.annotation(data.weak[place]) for place in places]

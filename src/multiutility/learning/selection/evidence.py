@@ -15,7 +15,7 @@ from multiutility.metrics import accuracy, mean_iou, mean_recall
 MEASURES = ("accuracy", "mean_recall", "mean_iou")
 # Of the intervals that are promised, how often a bootstrap draws, and half of the least width: what is judged
 # here is a stand-in for the learner.
-LEVEL, N_DRAWN, LEAST_HALF = 0.9, 500, 0.02
+LEVEL, N_DRAWN, LEAST_HALF = 0.9, 300, 0.02
 
 
 def folds_of(n_examples: int, n_folds: int = 5) -> NDArray[np.int_]:
@@ -48,6 +48,27 @@ def merit(matrices: Sequence[FloatArray]) -> float:
     return float(scores(np.sum(matrices, axis=0)).mean())
 
 
+def resampled(matrices: Sequence[FloatArray], random_state: int = 0) -> FloatArray:
+    """Scores [B, 3] of examples that are drawn with replacement; the same draws for as many examples."""
+    n_examples = len(matrices)
+    rng = np.random.default_rng(random_state)
+    drawn = rng.multinomial(n_examples, np.full(n_examples, 1 / n_examples), N_DRAWN)
+    stack = np.array(matrices)
+    return np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
+
+
+def surely_better(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
+    """Whether the merit of the second is higher by more than its standard error, by a paired bootstrap.
+
+    >>> good, bad = np.diag([5.0, 5.0]), np.array([[4.0, 1.0], [1.0, 4.0]])
+    >>> surely_better([bad] * 4, [good] * 4), surely_better([bad] * 4, [good, bad, bad, bad])
+    (True, False)
+    """
+    gain = merit(second) - merit(first)
+    spread = (resampled(second) - resampled(first)).mean(axis=1)
+    return gain > float(spread.std()) and gain > 0
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What is expected on new images: of each measure the value, and the ends of an interval."""
@@ -70,12 +91,9 @@ def estimate(matrices: Sequence[FloatArray], random_state: int = 0) -> Estimate 
     n_examples = len(matrices)
     if n_examples < 3:
         return None
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(n_examples, np.full(n_examples, 1 / n_examples), N_DRAWN)
-    stack = np.array(matrices)
-    values = np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
-    middle, factor = scores(stack.sum(axis=0)), student.ppf((1 + LEVEL) / 2, n_examples - 1)
-    half = np.maximum(factor * values.std(axis=0), LEAST_HALF)
+    middle = scores(np.sum(matrices, axis=0))
+    factor = student.ppf((1 + LEVEL) / 2, n_examples - 1)
+    half = np.maximum(factor * resampled(matrices, random_state).std(axis=0), LEAST_HALF)
     low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
     rows = np.stack((middle, low, high), axis=1).tolist()
     return Estimate(*(tuple(row) for row in rows))

@@ -103,14 +103,18 @@ def fit_logistic(
 
 
 def balanced(counts: FloatArray, power: float) -> FloatArray:
-    """Counts [V, K] divided by a power of the sum of their label; they add up to 1.
+    """Counts [V, K], each node divided by a power of the size of its labels, in the mean; they add up to 1.
+
+    As in ``Expected``, nodes of rare labels count for more, and their labels are as likely as before.
 
     >>> balanced(np.array([[3.0, 0.0], [0.0, 1.0]]), 1.0)
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
-    sizes = counts.sum(axis=0)
-    scaled = counts * np.divide(1, sizes**power, out=np.zeros_like(sizes), where=sizes > 0)
+    sizes, sums = counts.sum(axis=0), counts.sum(axis=1)
+    inverse = np.divide(1, sizes**power, out=np.zeros_like(sizes), where=sizes > 0)
+    weights = np.divide(counts @ inverse, sums, out=np.zeros_like(sums), where=sums > 0)
+    scaled = counts * weights[:, np.newaxis]
     total = scaled.sum()
     return np.asarray(scaled / total if total > 0 else scaled)
 

@@ -1,0 +1,320 @@
+"""What is chosen by evidence: regressions, readings, provable errors, weights of weak annotations."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import approx_fprime
+from sklearn.linear_model import LogisticRegression
+
+from learning_cases import Labels, fulls, random_problems, tags
+from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
+from multiutility.annotations.annotation import Annotation
+from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.examples import make_examples, trusted_costs
+from multiutility.learning.selection import regression
+from multiutility.learning.selection.choice import Data as Nodes
+from multiutility.learning.selection.choice import choose, places_model
+from multiutility.learning.selection.evidence import estimate
+from multiutility.learning.selection.provable import provable_errors
+from multiutility.learning.selection.reading import MARKS, Clues, Reading, clues_of, steps_from
+from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
+from multiutility.learning.starts.soft import soft_start
+from multiutility.problem import LabelingProblem
+from strategies import random_edges
+
+Floats = NDArray[np.float64]
+
+
+def problem_of(n_nodes: int, edges: object) -> LabelingProblem:
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    return LabelingProblem(np.zeros((n_nodes, 1)), pairs, np.zeros((len(pairs), 1)))
+
+
+def steps_by_queue(problem: LabelingProblem, sources: list[int]) -> Floats:
+    """Breadth-first search, by hand."""
+    found = np.full(problem.n_nodes, float(problem.n_nodes))
+    found[sources] = 0
+    queue = deque(sources)
+    while queue:
+        node = queue.popleft()
+        for a, b in problem.edges.tolist():
+            for other in {a: (b,), b: (a,)}.get(node, ()):
+                if found[other] > found[node] + 1:
+                    found[other] = found[node] + 1
+                    queue.append(other)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_are_those_of_a_breadth_first_search(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(12, random_edges(rng, 12))
+    sources = rng.permutation(12)[: rng.integers(1, 4)].tolist()
+    assert steps_from(problem, sources).tolist() == steps_by_queue(problem, sources).tolist()
+
+
+def test_regression_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((60, 4)).astype(np.float32)
+    features = np.column_stack((features, np.ones(60, np.float32)))
+    labels = rng.integers(3, size=60)
+    labels[features[:, 0] > 0.5] = 0
+    ridge = 0.01
+    ours = fit_logistic([Targets(features, np.eye(3)[labels])], ridge, n_steps=1000)
+    theirs = LogisticRegression(C=1 / (ridge * 60), tol=1e-8, max_iter=1000)
+    theirs.fit(features[:, :-1], labels)
+    expected = theirs.predict_proba(features[:, :-1])
+    # Our constant has a ridge of its own, though a tiny one.
+    np.testing.assert_allclose(probabilities(features, ours), expected, atol=2e-3)
+
+
+def test_principal_features_keep_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems, _ = random_problems(0, 6)
+    rows = np.concatenate([regression.unit_rows(one) for one in problems])
+    space = Space.of(problems)
+    found = np.concatenate([space(one)[:, :-1] for one in problems])
+    ratio = np.linalg.norm(found[0] - found[-1]) / np.linalg.norm(rows[0] - rows[-1])
+    for a, b in ((1, 2), (3, 9), (0, 5)):
+        expected = ratio * np.linalg.norm(rows[a] - rows[b])
+        assert np.linalg.norm(found[a] - found[b]) == pytest.approx(expected, rel=1e-4)
+    monkeypatch.setattr(regression, "N_AXES", 1)
+    assert Space.of(problems)(problems[0]).shape[1] == 2
+
+
+def random_known(rng: np.random.Generator, weights: Floats, n_nodes: int) -> tuple[Clues, Floats]:
+    """Clues, and labels drawn from the posteriors that the weights give."""
+    terms = rng.standard_normal((len(weights), n_nodes, 3))
+    possible = rng.random((n_nodes, 3)) < 0.8
+    possible[np.arange(n_nodes), rng.integers(3, size=n_nodes)] = True
+    clues = Clues(possible, terms)
+    posterior = Reading(("masks", *MARKS), weights)(clues)
+    labels = np.array([rng.choice(3, p=row) for row in posterior])
+    return clues, np.eye(3)[labels]
+
+
+def test_reading_finds_the_weights_that_labels_were_drawn_by() -> None:
+    rng, weights = np.random.default_rng(0), np.array([1.0, 0.5, 2.0, -0.5, 0.0])
+    known = [random_known(rng, weights, 2000) for _ in range(3)]
+    found = Reading.default(("masks",)).fitted(known)
+    np.testing.assert_allclose(found.weights, weights, atol=0.15)
+    posterior = found(known[0][0])
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+    assert (posterior[~known[0][0].possible] == 0).all()
+
+
+def test_reading_is_at_a_stationary_point() -> None:
+    rng = np.random.default_rng(1)
+    known = [random_known(rng, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 30)]
+    prior = Reading.default(("masks",))
+    found = prior.fitted(known)
+
+    def loss(weights: Floats) -> float:
+        (clues, truth), away = known[0], weights - prior.weights
+        count = np.where(clues.possible, truth, 0)
+        logs = np.log(Reading(prior.names, weights)(clues)[count > 0])
+        return float(away @ away / 2 - (count[count > 0] * logs).sum() * len(count) / count.sum())
+
+    assert np.abs(approx_fprime(found.weights, loss, 1e-6)).max() < 1e-2
+
+
+def test_without_evidence_nothing_is_learned() -> None:
+    prior = Reading.default(("masks", "weak"))
+    assert prior.fitted([]).weights.tolist() == prior.weights.tolist()
+
+
+def grid_seed(label: int, node: int, n_nodes: int) -> Seed:
+    return Seed(label, node, lambda _tau: np.zeros(n_nodes))
+
+
+def test_clues_of_marks() -> None:
+    problem = problem_of(5, [[0, 1], [1, 2], [2, 3], [3, 4]])
+    box = Box(2, rows=[[3, 4]], columns=[[3], [4]])
+    joint = Joint([0], [box], [grid_seed(1, 0, 5)], n_labels=4)
+    possible, (boxed, seed, nearness, seeded) = clues_of(joint, problem)
+    assert possible.tolist() == [[True, True, k, False] for k in (False, False, False, True, True)]
+    assert np.argwhere(boxed).tolist() == [[3, 2], [4, 2]]
+    assert np.argwhere(seed).tolist() == [[0, 1]]
+    np.testing.assert_allclose(nearness[:, 1], -np.log1p(np.arange(5)))
+    assert not nearness[:, [0, 2, 3]].any()
+    assert seeded.tolist() == [[0, 1, 0, 0]] * 5
+    other = clues_of(Full.from_labels([0, 1, 1, 0, -1], n_labels=2), problem)
+    assert other.possible.tolist() == [
+        [True, False],
+        [False, True],
+        [False, True],
+        [True, False],
+        [True, True],
+    ]
+
+
+def test_provable_errors_by_hand() -> None:
+    # A path: the seed of label 1 is at node 0, the box of label 2 has nodes 3 and 4; label 3 is not there.
+    problem = problem_of(6, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]])
+    box = Box(2, rows=[[3, 4]], columns=[[3], [4]])
+    joint = Joint([0], [box], [grid_seed(1, 0, 6)], n_labels=4)
+    # Node 2 has label 1, but is cut off from the seed; node 5 has a label that is absent; a column is empty.
+    labels = np.array([1, 0, 1, 2, 0, 3])
+    errors = provable_errors([problem], [joint], [labels])
+    assert errors.asked.tolist() == [1, 1, 1, 0]
+    assert errors.missed.tolist() == [0, 0, 0.25, 0]
+    assert errors.wrong.tolist() == [0, 1, 0, 1]
+    assert errors.given.tolist() == [2, 2, 1, 1]
+    assert errors.rate == pytest.approx((0 + (0.5 + 0) / 2 + 0.25 / 2) / 3)
+    # The truth has no provable error.
+    assert provable_errors([problem], [joint], [np.array([1, 1, 0, 2, 2, 0])]).rate == 0
+
+
+def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:
+    problems, labelings = random_problems(0, 6)
+    examples = make_examples(problems, [*fulls(labelings[:2]), *tags(labelings[2:])])
+    for alpha in (0.0, 0.1, 1.0):
+        costs = trusted_costs(examples, 3.0, alpha)
+        assert costs.sum() == pytest.approx(3.0)
+        np.testing.assert_allclose(costs[2:], alpha * costs[0])
+    assert trusted_costs(examples, 3.0, 0.0)[0] == 1.5
+
+
+def test_interval_of_the_estimate_covers() -> None:
+    """Of many datasets of the same source, the interval has the true accuracy about as often as it says."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(200):
+        # Images differ: their accuracies are 0.8 in the mean.
+        rights = rng.beta(8, 2, size=12)
+        found = estimate([np.array([[r, 1 - r], [1 - r, r]]) for r in rights])
+        assert found is not None
+        hits += found.accuracy[1] <= 0.8 <= found.accuracy[2]
+    assert 0.82 < hits / 200 < 0.97
+    assert estimate([np.eye(2)] * 2) is None
+
+
+def cloudy(seed: int, n_problems: int, noise: float = 0.6) -> tuple[list[LabelingProblem], list[Labels]]:
+    """Chains of nodes with noisy features of three labels; every chain has all labels."""
+    rng = np.random.default_rng(seed)
+    centers, edges = np.random.default_rng(99).standard_normal((3, 12)), [[n, n + 1] for n in range(11)]
+    labelings = [np.sort(rng.integers(3, size=12)).astype(np.int32) for _ in range(n_problems)]
+    for one in labelings:
+        one[[0, 6, 11]] = 0, 1, 2
+        one.sort()
+    problems = [
+        LabelingProblem(centers[y] + noise * 3 * rng.standard_normal((12, 12)), edges, np.ones((11, 1)))
+        for y in labelings
+    ]
+    return problems, labelings
+
+
+def learner(**changes: object) -> MultiUtilitySSVM:
+    fixed = {"C": 1.0, "alpha": None, "weak_loss": "expected", "class_weight": "auto", "tol": 0.05}
+    return MultiUtilitySSVM(**{**fixed, "random_state": 0, **changes})  # type: ignore[arg-type]
+
+
+def points(labels: Labels, problem: LabelingProblem) -> Annotation:
+    """A seed in the middle of each segment, and tags of all labels."""
+    seeds = [grid_seed(k, int(np.flatnonzero(labels == k).mean()), problem.n_nodes) for k in range(3)]
+    return Joint([0, 1, 2], [], seeds, n_labels=3, complete=True)
+
+
+def test_tags_that_say_nothing_do_no_harm() -> None:
+    """All labels everywhere: tags tell nothing, so that what is learned is about what masks alone tell."""
+    problems, labelings = cloudy(0, 40)
+    unseen, truth = cloudy(1, 60)
+    few = learner().fit(problems[:5], fulls(labelings[:5], 3))
+    more = learner().fit(problems, [*fulls(labelings[:5], 3), *(Tags([0, 1, 2], 3) for _ in labelings[5:])])
+    assert more.score(unseen, fulls(truth, 3)) > few.score(unseen, fulls(truth, 3)) - 0.02
+    assert more.chosen_["trials"][0]["alpha"] == 0
+
+
+def test_points_help() -> None:
+    problems, labelings = cloudy(0, 60, noise=0.8)
+    unseen, truth = cloudy(1, 60, noise=0.8)
+    few = learner().fit(problems[:4], fulls(labelings[:4], 3))
+    rest = [points(y, p) for y, p in zip(labelings[4:], problems[4:], strict=True)]
+    again = [[points(y, p)] for y, p in zip(labelings[:4], problems[:4], strict=True)]
+    more = learner().fit(problems, [*fulls(labelings[:4], 3), *rest], [*again, *([[]] * 56)])
+    assert more.chosen_["alpha"] > 0
+    assert more.chosen_["reading"]["nearness"] > 0.3
+    assert more.score(unseen, fulls(truth, 3)) > few.score(unseen, fulls(truth, 3)) + 0.03
+
+
+def test_wrong_annotations_are_left_out_and_make_no_difference() -> None:
+    """Points with labels exchanged: masks show it, and the model is bit for bit that of masks alone."""
+    problems, labelings = cloudy(0, 40)
+    wrong = [(y + 1) % 3 for y in labelings]
+    rest = [points(np.sort(y), p) for y, p in zip(wrong[6:], problems[6:], strict=True)]
+    # What the masks would have is right, so that nothing but the trial itself can tell.
+    again = [[points(y, p)] for y, p in zip(labelings[:6], problems[:6], strict=True)]
+    features = [one.node_features for one in problems]
+    moved = [
+        LabelingProblem(-one, p.edges, p.edge_features) for one, p in zip(features, problems, strict=True)
+    ]
+    alone = learner().fit(problems[:6], fulls(labelings[:6], 3))
+    both = learner().fit(
+        [*problems[:6], *moved[6:]], [*fulls(labelings[:6], 3), *rest], [*again, *([[]] * 34)]
+    )
+    assert both.chosen_["alpha"] == 0
+    assert both.weights_.tobytes() == alone.weights_.tobytes()
+    assert both.imputed_[6:] == [None] * 34
+
+
+def test_what_is_given_stays() -> None:
+    problems, labelings = cloudy(0, 20)
+    annotations: list[Annotation] = [*fulls(labelings[:5], 3), *(Tags([0, 1, 2], 3) for _ in labelings[5:])]
+    model = learner(alpha=0.3, class_weight=0.5).fit(problems, annotations)
+    assert (model.chosen_["alpha"], model.chosen_["class_weight"]) == (0.3, 0.5)
+
+
+def test_the_same_whatever_the_threads() -> None:
+    problems, labelings = cloudy(0, 24)
+    rest = [points(y, p) for y, p in zip(labelings[4:], problems[4:], strict=True)]
+    found = [
+        learner(n_jobs=n).fit(problems, [*fulls(labelings[:4], 3), *rest]).weights_.tobytes() for n in (1, 2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_a_single_full_labeling_cannot_judge() -> None:
+    problems, labelings = cloudy(0, 12)
+    rest = [points(y, p) for y, p in zip(labelings[1:], problems[1:], strict=True)]
+    model = learner().fit(problems, [*fulls(labelings[:1], 3), *rest])
+    assert model.estimate_ is None
+    assert model.chosen_["alpha"] > 0
+
+
+def test_without_full_labelings_provable_errors_decide() -> None:
+    problems, labelings = cloudy(0, 40)
+    unseen, truth = cloudy(1, 40)
+    all_points = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
+    examples = make_examples(problems, all_points)
+    choice = choose(examples, [[]] * 40, soft_start)
+    errors = choice.facts["provable_error"]
+    start, power = choice.facts["start"], choice.facts["class_weight"]
+    assert errors[f"{start}, {power:g}"] == min(errors.values())
+    assert choice.estimate is None
+    model, whole = learner().fit(problems, all_points), learner().fit(problems, fulls(labelings, 3))
+    assert model.score(unseen, fulls(truth, 3)) > 0.85 * whole.score(unseen, fulls(truth, 3))
+
+
+def test_places_need_every_label() -> None:
+    problems, labelings = cloudy(0, 6)
+    seeds = [grid_seed(k, int(np.flatnonzero(labelings[0] == k)[0]), 12) for k in (0, 1)]
+    partial = [Joint([2], [], seeds, n_labels=3) for _ in problems]
+    whole = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
+    assert places_model(Nodes(make_examples(problems, partial), (), range(6)), 1e-3) is None
+    assert places_model(Nodes(make_examples(problems, whole), (), range(6)), 1e-3) is not None
+
+
+def test_expected_settles_on_the_least_expected_loss() -> None:
+    problem = problem_of(3, [])
+    shares = np.array([[0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
+    expected = Expected(Tags([0, 1], n_labels=2), shares).weighted([1.0, 2.0])
+    labelings = [np.array(y) for y in np.ndindex(2, 2, 2)]
+    best = min(labelings, key=lambda y: expected.loss(problem, y))
+    assert expected.start(problem).tolist() == best.tolist() == [0, 1, 1]
+    # By hand: 0.4 of the first node, which weighs 0.6 + 0.8, and so on.
+    assert expected.loss(problem, best) == pytest.approx(0.4 * 1.4 + 0.3 * 1.7 + 0.1 * 1.9)
+    allowed = expected.constraints(problem).allowed
+    assert allowed is not None
+    assert np.argwhere(allowed).tolist() == [[0, 0], [1, 1], [2, 1]]
