@@ -47,14 +47,16 @@ def about_lines(about: Mapping[str, Any]) -> list[str]:
 def chosen_text(chosen: Mapping[str, Any]) -> str:
     """Return what was chosen, and why.
 
-    >>> merit = {"0": 0.72, "0.1": 0.7251}
-    >>> print(chosen_text({"start": "read by the masks", "alpha": 0.1, "class_weight": 0.5, "merit": merit}))
-    ... # doctest: +NORMALIZE_WHITESPACE
+    >>> weights = (0.0, [0.9, 0.7, 0.56]), (0.1, [0.9, 0.71, 0.565])
+    >>> trials = [{"alpha": alpha, "class_weight": 0.5, "scores": scores} for alpha, scores in weights]
+    >>> facts = {"start": "read by the masks", "alpha": 0.1, "class_weight": 0.5, "trials": trials}
+    >>> print(chosen_text(facts))  # doctest: +NORMALIZE_WHITESPACE
     weak annotations read by the masks, weight 0.1, class weights 0.5, because held-out masks score 0.725 with
     and 0.720 without
-    >>> print(chosen_text({"start": "masks only", "alpha": 0.0, "class_weight": 0.5, "merit": merit}))
-    masks only, class weights 0.5, because held-out masks score 0.720 without weak annotations and 0.725 with
-    >>> errors = {"soft labels": 0.12, "certain places": 0.2}
+    >>> print(chosen_text({**facts, "start": "masks only", "alpha": 0.0}))  # doctest: +NORMALIZE_WHITESPACE
+    masks only, class weights 0.5, because held-out masks score 0.720 without weak annotations, and not surely
+    more with them (0.725)
+    >>> errors = {"soft labels, 0": 0.15, "soft labels, 0.5": 0.12, "certain places, 0.5": 0.2}
     >>> print(chosen_text({"start": "soft labels", "provable_error": errors}))
     weak annotations read by soft labels, because other images prove errors of 12.0 % (certain places: 20.0 %)
     """
@@ -79,20 +81,42 @@ def start_text(start: str, alpha: float | None) -> str:
 
 def reason_text(chosen: Mapping[str, Any]) -> str:
     """Return why it was chosen; nothing if there was nothing to compare."""
-    merits = {float(name): value for name, value in (chosen.get("merit") or {}).items()}
-    without = merits.pop(0.0, None)
-    if without is not None and merits:
-        alpha, best = chosen.get("alpha"), max(merits.values())
+    alpha = chosen.get("alpha")
+    scores = {key: score for key, score in trial_scores(chosen).items() if score > 0}
+    without = max((score for (weight, _), score in scores.items() if weight == 0), default=None)
+    best = max((score for (weight, _), score in scores.items() if weight > 0), default=None)
+    if without is not None and best is not None:
         if alpha:
-            with_ = merits.get(alpha, best)
-            return f"held-out masks score {with_:.3f} with and {without:.3f} without"
-        return f"held-out masks score {without:.3f} without weak annotations and {best:.3f} with"
-    errors = dict(chosen.get("provable_error") or {})
-    own = errors.pop(chosen.get("start"), None)
-    if own is None or not errors:
+            own = scores.get((alpha, chosen.get("class_weight")), best)
+            return f"held-out masks score {own:.3f} with and {without:.3f} without"
+        more = f"not surely more with them ({best:.3f})" if best > without else f"{best:.3f} with them"
+        return f"held-out masks score {without:.3f} without weak annotations, and {more}"
+    errors = provable_errors(chosen)
+    rate = errors.pop(str(chosen.get("start")), None)
+    if rate is None or not errors:
         return ""
     others = ", ".join(f"{name}: {percent(value)}" for name, value in errors.items())
-    return f"other images prove errors of {percent(own)} ({others})"
+    return f"other images prove errors of {percent(rate)} ({others})"
+
+
+def trial_scores(chosen: Mapping[str, Any]) -> dict[tuple[float, float | None], float]:
+    """Mean of the measures on held-out masks, by weight of weak annotations and power of class weights."""
+    found = {}
+    for one in chosen.get("trials") or []:
+        values = [value for value in one["scores"] if value is not None]
+        if values:
+            found[one["alpha"], one.get("class_weight")] = sum(values) / len(values)
+    return found
+
+
+def provable_errors(chosen: Mapping[str, Any]) -> dict[str, float]:
+    """Least rate of provable errors of each way to read annotations, whatever the class weights."""
+    found: dict[str, float] = {}
+    for key, rate in (chosen.get("provable_error") or {}).items():
+        # Names may have commas; what follows the last one is the power of class weights.
+        name = key.rpartition(", ")[0] or key
+        found[name] = min(rate, found.get(name, rate))
+    return found
 
 
 def expected_lines(about: Mapping[str, Any]) -> list[str]:
@@ -106,8 +130,8 @@ def expected_lines(about: Mapping[str, Any]) -> list[str]:
         values = (f"{NAMES[name]} {interval_text(estimate[name])}" for name in MEASURES if name in estimate)
         how = f"by cross-validation over {about.get('n_masks')} masks"
         return [f"expected on new images: {', '.join(values)}; {how}"]
-    errors = (about.get("chosen") or {}).get("provable_error") or {}
-    own = errors.get((about.get("chosen") or {}).get("start"))
+    chosen = about.get("chosen") or {}
+    own = provable_errors(chosen).get(str(chosen.get("start")))
     if own is None:
         return []
     return [f"expected on new images: provable errors of {percent(own)}; for scores, masks are needed"]
