@@ -48,7 +48,7 @@ class Search {
                    double seconds = std::numeric_limits<double>::infinity()) {
     watch_.start(seconds);
     load(energy);
-    choose_start(start, problem_.n_edges > 0 && has_much_to_say() ? passes : 0);
+    choose_start(start, problem_.n_edges > 0 && !few_seeds_ ? passes : 0);
     if (has_flow_)
       expansion_.start(best_, &flow_, &messages_.shares());
     else
@@ -87,7 +87,8 @@ class Search {
 
   void load(const EnergyView& energy) {
     problem_.compile(energy);
-    expansion_.load(problem_);
+    few_seeds_ = has_few_seeds();
+    expansion_.load(problem_, few_seeds_ ? 0 : -1);
     local_.load(problem_);
     candidate_.assign(idx(problem_.n_nodes), 0);
     best_energy_ = std::numeric_limits<Units>::max();
@@ -110,15 +111,15 @@ class Search {
 
   void offer() { offer(problem_.evaluate(candidate_)); }
 
-  // Whether more than a few seeds prefer any label. From a few, messages take as many passes as the graph is wide to
-  // tell others of it; until then they say nothing.
-  bool has_much_to_say() const {
+  // Whether only a few nodes prefer any label. From these, messages take as many passes as the graph is wide to tell
+  // others of it, and until then they say nothing; excess has a long way to go for sure.
+  bool has_few_seeds() const {
     long seeds = 0;
     for (int i = 0; i < problem_.n_nodes; ++i) {
       const double* unary = &problem_.unary[idx(i) * idx(problem_.n_labels)];
       seeds += std::any_of(unary, unary + problem_.n_labels, [&](double cost) { return cost != unary[0]; });
     }
-    return seeds * kFewSeeds >= problem_.n_nodes;
+    return seeds * kFewSeeds < problem_.n_nodes;
   }
 
   void choose_start(const std::int32_t* start, int passes) {
@@ -263,7 +264,7 @@ class Search {
   Bound bound_;
   Units best_energy_ = 0;
   double limit_ = 0.0;
-  bool has_flow_ = false;
+  bool has_flow_ = false, few_seeds_ = false;
   std::vector<int> candidate_, best_, second_, kept_, order_;
   std::vector<double> flow_;
   std::vector<Units> total_;
