@@ -19,7 +19,7 @@ from multiutility.datasets.writing import write_dataset
 from multiutility.vision import Segmenter
 from multiutility.vision.weaken import weaken
 
-N_MASKS, N_SCENES, N_NEW = 2, 24, 12
+N_MASKS, N_SCENES, N_NEW = 6, 30, 12
 
 
 def main() -> None:

@@ -14,13 +14,14 @@ from learning_cases import Labels, fulls, random_problems, tags
 from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.estimators import expecting
 from multiutility.learning.examples import make_examples, trusted_costs
 from multiutility.learning.selection import regression
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import choose, places_model
 from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.provable import provable_errors
-from multiutility.learning.selection.reading import MARKS, Clues, Reading, clues_of, steps_from
+from multiutility.learning.selection.reading import FIRMNESS, MARKS, Clues, Reading, clues_of, steps_from
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
@@ -116,7 +117,7 @@ def test_reading_is_at_a_stationary_point() -> None:
         (clues, truth), away = known[0], weights - prior.weights
         count = np.where(clues.possible, truth, 0)
         logs = np.log(Reading(prior.names, weights)(clues)[count > 0])
-        return float(away @ away / 2 - (count[count > 0] * logs).sum() * len(count) / count.sum())
+        return float(FIRMNESS * away @ away / 2 - (count[count > 0] * logs).sum() * len(count) / count.sum())
 
     assert np.abs(approx_fprime(found.weights, loss, 1e-6)).max() < 1e-2
 
@@ -280,7 +281,7 @@ def test_a_single_full_labeling_cannot_judge() -> None:
     rest = [points(y, p) for y, p in zip(labelings[1:], problems[1:], strict=True)]
     model = learner().fit(problems, [*fulls(labelings[:1], 3), *rest])
     assert model.estimate_ is None
-    assert model.chosen_["alpha"] > 0
+    assert "provable_error" in model.chosen_
 
 
 def test_without_full_labelings_provable_errors_decide() -> None:
@@ -318,3 +319,13 @@ def test_expected_settles_on_the_least_expected_loss() -> None:
     allowed = expected.constraints(problem).allowed
     assert allowed is not None
     assert np.argwhere(allowed).tolist() == [[0, 0], [1, 1], [2, 1]]
+
+
+def test_undecided_nodes_do_not_count() -> None:
+    problem = problem_of(2, [])
+    expected = Expected(Tags([0, 1, 2], n_labels=3), np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]]))
+    assert expected.decided.tolist() == [False, True]
+    assert [expected.loss(problem, [y, 2]) for y in range(3)] == pytest.approx([0.3] * 3)
+    known = expecting(make_examples([problem], [Tags([0, 1, 2], n_labels=3)])[0], expected.shares)
+    assert known.ignored is not None
+    assert known.ignored.tolist() == [True, False]

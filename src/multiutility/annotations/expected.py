@@ -22,8 +22,8 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.problem import LabelingProblem
 
-# Labels of a smaller share are ruled out.
-UNLIKELY = 0.05
+# The share of a label that is as likely as all others together.
+DECIDED = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,8 +34,9 @@ class Expected:
     ``omega_i = sum_k omega_k shares[i, k]``. The losses of tags, boxes and seeds estimate the same
     expectation, with nothing to go by but the annotation. Who has learned how likely labels are, given the
     features, too, has better ``shares`` [V, K]; their rows add up to 1. Nodes of rare labels count for more,
-    but no node is rather of a rare label than of one that is likelier. The consistent labeling gives each
-    node its likeliest label.
+    but no node is rather of a rare label than of one that is likelier. Nodes none of whose labels is as
+    likely as all others together are undecided: they cost nothing, and consistent labelings give them any
+    label, and all others their likeliest.
 
     >>> from multiutility.annotations import Tags
     >>> problem = LabelingProblem(np.zeros((2, 1)), [], np.zeros((0, 1)), node_sizes=[1, 4])
@@ -69,17 +70,17 @@ class Expected:
         y = checked_labels(labels, problem.n_nodes, self.n_labels)
         check_shape(self.shares, "shares", (problem.n_nodes, None))
         wrong = 1.0 - self.shares[np.arange(len(y)), y]
-        return float((problem.node_sizes * (self.shares @ self.weights)) @ wrong)
+        return float((self.decided * problem.node_sizes * (self.shares @ self.weights)) @ wrong)
 
     def loss_energy(self, problem: LabelingProblem) -> Energy:
         """Energy whose value is minus the loss: what is right counts, what could be is the offset."""
-        gains = self._sizes(problem) * (self.shares @ self.weights)[:, np.newaxis]
+        gains = self._sizes(problem) * (self.decided * (self.shares @ self.weights))[:, np.newaxis]
         return Energy(gains, offset=-float(gains.sum()))
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
-        """Each node its likeliest label."""
+        """Each node its likeliest label; anything for those that are undecided."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
-        return Constraints(self._best())
+        return Constraints(self._best() | ~self.decided[:, np.newaxis])
 
     def start(self, problem: LabelingProblem) -> IndexArray:
         """The likeliest label of each node."""
@@ -87,9 +88,14 @@ class Expected:
         return np.asarray(self._best().argmax(axis=1), dtype=np.int32)
 
     def prior(self, problem: LabelingProblem) -> FloatArray:
-        """The likeliest label, for certain: others would not agree."""
+        """The likeliest label, for certain, as others would not agree; the shares of undecided nodes."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
-        return self._best().astype(np.float64)
+        return np.where(self.decided[:, np.newaxis], self._best(), self.shares)
+
+    @property
+    def decided(self) -> BoolArray:
+        """Nodes with a label that is at least as likely as all others together, bool [V]."""
+        return np.asarray(self.shares.max(axis=1) >= DECIDED)
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
         """Expected size of each label [K]."""

@@ -519,7 +519,8 @@ def fixed_power(class_weight: ClassWeight) -> float:
 def expecting(example: Example, shares: FloatArray) -> Example:
     """Return the example with the expected loss under soft labels [V, K]."""
     annotation = Expected(example.annotation, shares)
-    return replace(example, annotation=annotation, constraints=annotation.constraints(example.problem))
+    known = replace(example, annotation=annotation, constraints=annotation.constraints(example.problem))
+    return known.without_open_nodes()
 
 
 def unimputed(examples: Sequence[Example]) -> Imputation:

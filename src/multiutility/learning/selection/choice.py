@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from multiutility.annotations import Full
 from multiutility.annotations.annotation import Annotation
+from multiutility.annotations.expected import DECIDED
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.evidence import (
@@ -20,9 +21,9 @@ from multiutility.learning.selection.evidence import (
     confusion,
     estimate,
     folds_of,
+    improves,
     merit,
     scores,
-    surely_better,
 )
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import MARKS, Clues, Reading, clues_of
@@ -31,14 +32,15 @@ from multiutility.learning.starts.soft import SoftStart
 
 # Candidates: weights of weak annotations beside full labelings, powers of class weights, ridges.
 ALPHAS = (0.1, 1.0)
-BALANCES = (0.25, 0.5, 0.75)
+BALANCES, USUAL = (0.25, 0.5, 0.75), 0.5
 # Guesses of rare labels are often wrong: without full labelings, these are not favored that much.
 UNPROVEN_BALANCES = (0.0, 0.25)
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 # Without full labelings, ridges cannot be compared: guesses want more of it than truths.
 RIDGE = 3e-4
-# A measure may fall by this, and is still the same.
-TOLERATED = 0.002
+# Full labelings that can judge, at least: of two, each would be judged by a model of the other alone. Fewer
+# only help to guess, and weak annotations weigh this much beside them.
+LEAST_FULL, UNJUDGED = 3, 0.3
 # Examples that are looked at, at most: more makes choices slower, and hardly better.
 MOST_FULL, MOST_WEAK = 100, 32
 # Examples whose features and clues are kept in memory.
@@ -79,7 +81,7 @@ def choose(
     full = [n for n, one in enumerate(examples) if one.annotation.strong]
     weak = [n for n, one in enumerate(examples) if not one.annotation.strong]
     data = Data(examples, full, weak)
-    if not full:
+    if weak and len(full) < LEAST_FULL:
         return unproven(data, soft_start, alpha, balance)
     masks = Masks(data, evenly(full, MOST_FULL))
     if not weak:
@@ -114,8 +116,9 @@ class Data:
         return remembered(self._features, n, lambda: self.space(self.examples[n].problem))
 
     def targets(self, n: int, posterior: FloatArray) -> Targets:
-        """Return the nodes of an example, which count by their sizes and posteriors [V, K]."""
-        return Targets(self.features(n), self.examples[n].problem.node_sizes[:, np.newaxis] * posterior)
+        """Return the nodes of an example, which count by their sizes and posteriors [V, K], if decided."""
+        counted = self.examples[n].problem.node_sizes * (posterior.max(axis=1) >= DECIDED)
+        return Targets(self.features(n), counted[:, np.newaxis] * posterior)
 
     def annotation(self, n: int) -> Annotation:
         """Annotation of an example."""
@@ -186,13 +189,14 @@ class Masks:
     def balanced(self, given: float | None) -> tuple[float, list[FloatArray]]:
         """Return the power of class weights of the highest merit, and the regressions with it.
 
-        Another one than the usual must be better by more than chance.
+        Another one than the usual must be better by more than chance, and not worse in any measure: what is
+        better, to find more of rare labels or to be right more often, is not for the data to say.
         """
         powers = BALANCES if given is None else (given,)
         found = {one: self._balanced_models(one) for one in powers}
         held = {one: self.held_out(models) for one, models in found.items()}
-        usual = powers[len(powers) // 2]
-        better = [one for one in powers if self.n_folds > 1 and surely_better(held[usual], held[one])]
+        usual = USUAL if given is None else given
+        better = [one for one in powers if self.n_folds > 1 and improves(held[usual], held[one])]
         best = max(better, key=lambda one: merit(held[one]), default=usual)
         return best, found[best]
 
@@ -325,8 +329,7 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     (0.0, True)
     """
     first = trials[0]
-    fair = [one for one in trials[1:] if (one.scores - first.scores).min() >= -TOLERATED]
-    better = [one for one in fair if surely_better(first.confusions, one.confusions)]
+    better = [one for one in trials[1:] if improves(first.confusions, one.confusions)]
     return max(better, key=lambda one: float(one.scores.mean()), default=first)
 
 
@@ -366,13 +369,18 @@ def unproven(
     alpha: float | None,
     balance: float | None,
 ) -> Choice:
-    """Choose without full labelings: by errors that annotations of other examples prove."""
-    soft = soft_start([data.examples[n] for n in data.weak])
-    candidates = {"soft labels": soft.told, "soft labels, sizes learned": resized(data, soft.told)}
+    """Choose without full labelings, or with too few: by errors that annotations of other examples prove.
+
+    The full labelings that there are go into the soft labels.
+    """
+    told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
+    candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
     places = places_model(data, RIDGE)
     if places is not None:
         candidates["certain places"] = from_places(data, places)
-    powers = UNPROVEN_BALANCES if balance is None else (balance,)
+    # The same as of the full labelings alone, if there are any: what is compared should differ in one thing.
+    usual = UNPROVEN_BALANCES if not data.full else (USUAL,)
+    powers = usual if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
         for name, told in candidates.items()
@@ -384,7 +392,9 @@ def unproven(
         "class_weight": power,
         "provable_error": {f"{name}, {one:g}": round(error, 4) for (name, one), error in errors.items()},
     }
-    return Choice([*candidates[best]], 1.0 if alpha is None else alpha, power, None, facts)
+    posteriors = dict(zip(data.weak, candidates[best], strict=True))
+    trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
+    return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
 
 
 def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 2) -> list[FloatArray]:

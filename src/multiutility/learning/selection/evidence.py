@@ -16,6 +16,8 @@ MEASURES = ("accuracy", "mean_recall", "mean_iou")
 # Of the intervals that are promised, how often a bootstrap draws, and half of the least width: what is judged
 # here is a stand-in for the learner.
 LEVEL, N_DRAWN, LEAST_HALF = 0.9, 300, 0.02
+# A measure may fall by this, and is still the same.
+TOLERATED = 0.002
 
 
 def folds_of(n_examples: int, n_folds: int = 5) -> NDArray[np.int_]:
@@ -57,16 +59,20 @@ def resampled(matrices: Sequence[FloatArray], random_state: int = 0) -> FloatArr
     return np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
 
 
-def surely_better(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
-    """Whether the merit of the second is higher by more than its standard error, by a paired bootstrap.
+def improves(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
+    """Whether the second is better by more than chance, and not worse in any measure.
+
+    Its merit must be higher by more than the standard error of a paired bootstrap.
 
     >>> good, bad = np.diag([5.0, 5.0]), np.array([[4.0, 1.0], [1.0, 4.0]])
-    >>> surely_better([bad] * 4, [good] * 4), surely_better([bad] * 4, [good, bad, bad, bad])
+    >>> improves([bad] * 4, [good] * 4), improves([bad] * 4, [good, bad, bad, np.eye(2)[::-1]])
     (True, False)
     """
-    gain = merit(second) - merit(first)
+    gains = scores(np.sum(second, axis=0)) - scores(np.sum(first, axis=0))
+    if gains.min() < -TOLERATED or gains.mean() <= 0:
+        return False
     spread = (resampled(second) - resampled(first)).mean(axis=1)
-    return gain > float(spread.std()) and gain > 0
+    return bool(gains.mean() > spread.std())
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ LEAST_LOG = -12.0
 # Clues of marks, in this order: the node is in a box of the label; a seed of the label is in the node; how
 # many nodes the nearest seed of the label is away (minus the logarithm); the label has seeds.
 MARKS = ("box", "seed", "nearness", "seeded")
-# What is believed before there is any evidence, and how firmly: like that many nodes. Besides marks, of the
-# posteriors by models of the full labelings, of the weak annotations, and of places that are certain.
+# What is believed before there is any evidence, and how firmly: like that many nodes, of which those of one
+# example are much alike. Besides marks, of the posteriors by models of the full labelings, of the weak
+# annotations, and of places that are certain.
 PRIOR = {"masks": 0.5, "weak": 0.1, "places": 0.1, "box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0}
 FIRMNESS = 1.0
 
