@@ -13,6 +13,7 @@ import numpy as np
 
 from attacks.commands import COMMANDS, Bench, Command, Contents, Ended, contents, differences
 from attacks.runner import Attempt, Outcome, Part
+from multiutility.outputs import MANIFEST
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 CODES = {
@@ -41,7 +42,7 @@ def begin(folder: Path) -> Attempt:
             ended = bench.run(bench.words(command))
             if ended.code != 0:
                 return Outcome(failures=[f"{command.name}: undisturbed, {ended}"])
-            undisturbed[command.name] = contents(bench.place), ended.seconds
+            undisturbed[command.name] = results(bench), ended.seconds
         return Attack(bench, command, *undisturbed[command.name]).run(rng)
 
     return attempt
@@ -52,6 +53,15 @@ def clear(bench: Bench) -> None:
     shutil.rmtree(bench.place, ignore_errors=True)
     bench.place.mkdir()
     (bench.place / "notes.txt").write_bytes(NOTES)
+
+
+def results(bench: Bench) -> Contents:
+    """Return what is in the folder of results; lines of manifests come in any order."""
+    found = contents(bench.place)
+    for name, content in found.items():
+        if Path(name).name == MANIFEST and isinstance(content, bytes):
+            found[name] = b"".join(sorted(content.splitlines(keepends=True)))
+    return found
 
 
 class Attack:
@@ -69,7 +79,7 @@ class Attack:
             self.kill(self.bench.words(self.command) + (self.command.resume.split() if n else []), rng)
         words = self.bench.words(self.command) + self.command.resume.split()
         ended = self.bench.run(words)
-        found = contents(self.bench.place)
+        found = results(self.bench)
         # A command that was killed after its last step need not make anew what is there.
         done = ended.code == BAD_INPUT and found == self.wanted
         self.check(ended.code == 0 or done, f"run again, exit code {ended.code}: {ended.said[-300:]}")
@@ -96,7 +106,7 @@ class Attack:
 
     def check_end(self, ended: Ended, number: signal.Signals) -> None:
         """Check how a command that was killed has ended."""
-        finished = ended.code == BAD_INPUT and contents(self.bench.place) == self.wanted
+        finished = ended.code == BAD_INPUT and results(self.bench) == self.wanted
         expected = ended.code in CODES[number] or finished
         self.check(expected, f"exit code {ended.code}: {ended.said[-300:]}")
         self.check("Traceback" not in ended.said, f"a traceback: {ended.said[-300:]}")
