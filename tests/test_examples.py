@@ -40,7 +40,7 @@ def test_own_annotation_kind(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_own_features(capsys: pytest.CaptureFixture[str]) -> None:
     height, color = (float(line.split()[-1]) for line in printed("own_features.py", capsys))
-    assert color > height + 0.05
+    assert color > height + 0.02
 
 
 def test_mixing_annotations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def scores(matrix: FloatArray) -> FloatArray:
 
 
 def merit(matrices: Sequence[FloatArray]) -> float:
-    """Mean of the measures, of all examples together: what is chosen by."""
+    """Mean of the measures, of all examples together."""
     return float(scores(np.sum(matrices, axis=0)).mean())
 
 
@@ -59,20 +59,31 @@ def resampled(matrices: Sequence[FloatArray], random_state: int = 0) -> FloatArr
     return np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
 
 
-def improves(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
-    """Whether the second is better by more than chance, and not worse in any measure.
-
-    Its merit must be higher by more than the standard error of a paired bootstrap.
+def surely_better(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
+    """Whether the merit of the second is higher by more than its standard error, by a paired bootstrap.
 
     >>> good, bad = np.diag([5.0, 5.0]), np.array([[4.0, 1.0], [1.0, 4.0]])
-    >>> improves([bad] * 4, [good] * 4), improves([bad] * 4, [good, bad, bad, np.eye(2)[::-1]])
+    >>> surely_better([bad] * 4, [good] * 4), surely_better([bad] * 4, [good, bad, bad, np.eye(2)[::-1]])
     (True, False)
     """
-    gains = scores(np.sum(second, axis=0)) - scores(np.sum(first, axis=0))
-    if gains.min() < -TOLERATED or gains.mean() <= 0:
+    gain = merit(second) - merit(first)
+    if gain <= 0:
         return False
-    spread = (resampled(second) - resampled(first)).mean(axis=1)
-    return bool(gains.mean() > spread.std())
+    return bool(gain > (resampled(second) - resampled(first)).mean(axis=1).std())
+
+
+def improves(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:
+    """Whether the second is surely better, and not worse in any measure.
+
+    >>> alone, more = np.array([[90.0, 10.0], [2.0, 8.0]]), np.array([[95.0, 5.0], [2.0, 8.0]])
+    >>> other = np.array([[100.0, 0.0], [4.0, 6.0]])
+    >>> improves([alone] * 4, [more] * 4), improves([alone] * 4, [other] * 4)
+    (True, False)
+    >>> surely_better([alone] * 4, [other] * 4)
+    True
+    """
+    gains = scores(np.sum(second, axis=0)) - scores(np.sum(first, axis=0))
+    return bool(gains.min() >= -TOLERATED) and surely_better(first, second)
 
 
 @dataclass(frozen=True)
