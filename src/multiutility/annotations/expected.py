@@ -24,19 +24,23 @@ from multiutility.problem import LabelingProblem
 
 # The share of a label that is as likely as all others together.
 DECIDED = 0.5
+# Power of class weights by which rare labels are likelier.
+TILT = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expected:
     """The Hamming loss that is expected over the labelings that agree with a weak annotation.
 
-    ``K(y) = sum_i c_i omega_i (1 - shares[i, y_i])``, with the class weight that is expected of a node,
-    ``omega_i = sum_k omega_k shares[i, k]``. The losses of tags, boxes and seeds estimate the same
-    expectation, with nothing to go by but the annotation. Who has learned how likely labels are, given the
-    features, too, has better ``shares`` [V, K]; their rows add up to 1. Nodes of rare labels count for more,
-    but no node is rather of a rare label than of one that is likelier. Nodes none of whose labels is as
-    likely as all others together are undecided: they cost nothing, and consistent labelings give them any
-    label, and all others their likeliest.
+    ``K(y) = sum_i c_i omega_i (1 - q[i, y_i])``, with the class weight that is expected of a node,
+    ``omega_i = sum_k omega_k q[i, k]``. The losses of tags, boxes and seeds estimate the same expectation,
+    with nothing to go by but the annotation. Who has learned how likely labels are, given the features, too,
+    has better ``shares`` [V, K]; their rows add up to 1. Without class weights, ``q`` are the shares. With
+    them, ``q[i, k]`` is in proportion to ``shares[i, k] omega_k^TILT``: rare labels are favored where a node
+    may have them, as they are where it has them for certain, but only half as much.
+
+    Nodes none of whose labels is as likely as all others together are undecided: they cost nothing, and
+    consistent labelings give them any label, and all others their likeliest.
 
     >>> from multiutility.annotations import Tags
     >>> problem = LabelingProblem(np.zeros((2, 1)), [], np.zeros((0, 1)), node_sizes=[1, 4])
@@ -69,12 +73,15 @@ class Expected:
         """Expected loss of the labeling [V]."""
         y = checked_labels(labels, problem.n_nodes, self.n_labels)
         check_shape(self.shares, "shares", (problem.n_nodes, None))
-        wrong = 1.0 - self.shares[np.arange(len(y)), y]
-        return float((self.decided * problem.node_sizes * (self.shares @ self.weights)) @ wrong)
+        tilted = self.tilted
+        wrong = 1.0 - tilted[np.arange(len(y)), y]
+        return float((self.decided * problem.node_sizes * (tilted @ self.weights)) @ wrong)
 
     def loss_energy(self, problem: LabelingProblem) -> Energy:
         """Energy whose value is minus the loss: what is right counts, what could be is the offset."""
-        gains = self._sizes(problem) * (self.decided * (self.shares @ self.weights))[:, np.newaxis]
+        tilted = self.tilted
+        counted = self.decided * self._sizes(problem).sum(axis=1) * (tilted @ self.weights)
+        gains = counted[:, np.newaxis] * tilted
         return Energy(gains, offset=-float(gains.sum()))
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
@@ -90,12 +97,17 @@ class Expected:
     def prior(self, problem: LabelingProblem) -> FloatArray:
         """The likeliest label, for certain, as others would not agree; the shares of undecided nodes."""
         check_shape(self.shares, "shares", (problem.n_nodes, None))
-        return np.where(self.decided[:, np.newaxis], self._best(), self.shares)
+        return np.where(self.decided[:, np.newaxis], self._best(), self.tilted)
 
     @property
     def decided(self) -> BoolArray:
         """Nodes with a label that is at least as likely as all others together, bool [V]."""
-        return np.asarray(self.shares.max(axis=1) >= DECIDED)
+        return np.asarray(self.tilted.max(axis=1) >= DECIDED)
+
+    @property
+    def tilted(self) -> FloatArray:
+        """How likely labels are with class weights, [V, K]; as without them where these are all 0."""
+        return tilted_shares(self.shares, self.weights)
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
         """Expected size of each label [K]."""
@@ -113,8 +125,20 @@ class Expected:
 
     def _best(self) -> BoolArray:
         """The likeliest label of each node, bool [V, K]; the first among equals."""
-        best = self.shares.argmax(axis=1)
+        best = self.tilted.argmax(axis=1)
         return np.asarray(best[:, np.newaxis] == np.arange(self.n_labels))
 
     def __repr__(self) -> str:
         return f"Expected({self.annotation!r})"
+
+
+def tilted_shares(shares: FloatArray, weights: FloatArray) -> FloatArray:
+    """Shares [V, K] in proportion to themselves and to a power of class weights [K].
+
+    >>> tilted_shares(np.array([[0.8, 0.2], [1.0, 0.0]]), np.array([1.0, 16.0]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    scaled = shares * weights**TILT
+    sums = scaled.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(sums > 0, np.divide(scaled, sums, out=shares.copy(), where=sums > 0), shares))

@@ -409,7 +409,8 @@ class MultiUtilitySSVM(SSVM):
             for one, posterior in pairs
             if choice.alpha > 0 or one.annotation.strong
         ]
-        return weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
+        chosen = weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
+        return [one if one.annotation.strong else settled(one) for one in chosen]
 
     def _imputer(self) -> Solver:
         return Pinpoint(self._solver()) if self.imputer is None else self.imputer
@@ -518,9 +519,13 @@ def fixed_power(class_weight: ClassWeight) -> float:
 
 def expecting(example: Example, shares: FloatArray) -> Example:
     """Return the example with the expected loss under soft labels [V, K]."""
-    annotation = Expected(example.annotation, shares)
-    known = replace(example, annotation=annotation, constraints=annotation.constraints(example.problem))
-    return known.without_open_nodes()
+    return replace(example, annotation=Expected(example.annotation, shares))
+
+
+def settled(example: Example) -> Example:
+    """Return the example with the labels that its annotation, class weights and all, has as the likeliest."""
+    constraints = example.annotation.constraints(example.problem)
+    return replace(example, constraints=constraints).without_open_nodes()
 
 
 def unimputed(examples: Sequence[Example]) -> Imputation:

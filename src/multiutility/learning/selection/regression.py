@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from multiutility.annotations.expected import tilted_shares
 from multiutility.arrays import FloatArray
 from multiutility.learning.starts.soft import inverse_norms
 from multiutility.problem import LabelingProblem
@@ -103,18 +104,19 @@ def fit_logistic(
 
 
 def balanced(counts: FloatArray, power: float) -> FloatArray:
-    """Counts [V, K], each node divided by a power of the size of its labels, in the mean; they add up to 1.
+    """Counts [V, K] with class weights, a power of the inverse sizes of labels; they add up to 1.
 
-    As in ``Expected``, nodes of rare labels count for more, and their labels are as likely as before.
+    As in ``Expected``: nodes count by the weight of their labels, and rare labels are a little likelier.
 
     >>> balanced(np.array([[3.0, 0.0], [0.0, 1.0]]), 1.0)
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
-    sizes, sums = counts.sum(axis=0), counts.sum(axis=1)
+    sizes, sums = counts.sum(axis=0), counts.sum(axis=1, keepdims=True)
     inverse = np.divide(1, sizes**power, out=np.zeros_like(sizes), where=sizes > 0)
-    weights = np.divide(counts @ inverse, sums, out=np.zeros_like(sums), where=sums > 0)
-    scaled = counts * weights[:, np.newaxis]
+    shares = np.divide(counts, sums, out=np.zeros_like(counts), where=sums > 0)
+    tilted = tilted_shares(shares, inverse)
+    scaled = sums * (tilted @ inverse)[:, np.newaxis] * tilted
     total = scaled.sum()
     return np.asarray(scaled / total if total > 0 else scaled)
 
