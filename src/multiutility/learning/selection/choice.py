@@ -192,13 +192,15 @@ class Masks:
         ]
 
 
-def usual_balance(n_full: int) -> float:
+def usual_balance(n_full: float) -> float:
     """Power of class weights for so many full labelings: the fewer, the more rare labels must be favored.
+
+    Weak annotations count by their weight.
 
     >>> usual_balance(5), usual_balance(100)
     (0.5, 0.2625)
     """
-    return FEWER * (1.0 + min(1.0, 5 / max(n_full, 1)))
+    return FEWER * (1.0 + min(1.0, 5 / max(n_full, 1.0)))
 
 
 def masks_alone(masks: Masks, balance: float | None) -> Choice:
@@ -242,9 +244,7 @@ def mixed(
     if masks.n_folds > 1:
         reading = reading.fitted(list(rehearsed(masks, rehearsals, opinions)))
     reader = Reader(masks, opinions, reading)
-    # As without weak annotations: with the weight 0, they then make no difference at all.
-    power = usual_balance(len(data.full)) if balance is None else balance
-    trials = compare(reader, power, alpha)
+    trials = compare(reader, alpha, balance)
     best = best_trial(trials)
     strong = set(data.full)
     posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
@@ -327,31 +327,32 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     return max(better, key=lambda one: float(one.scores.mean()), default=first)
 
 
-def compare(reader: Reader, balance: float, alpha: float | None) -> list[Trial]:
+def compare(reader: Reader, alpha: float | None, balance: float | None) -> list[Trial]:
     """Judge weights of weak annotations by full labelings that are held out.
 
     The first trial is of masks alone, unless ``alpha`` is given.
     """
     masks, data = reader.masks, reader.masks.data
-    if masks.n_folds == 1:
-        return [Trial(ALPHAS[0] if alpha is None else alpha, balance, [])]
     some = evenly(data.weak, MOST_WEAK)
-    plain = masks.balanced(balance)
+    # Without weak annotations as if there were none: with the weight 0, they make no difference at all.
+    power = usual_balance(len(data.full)) if balance is None else balance
+    plain = masks.balanced(power)
     share = len(data.weak) / len(some) * len(masks.chosen) / len(data.full)
     weak = [[data.targets(n, reader(n, model)) for n in some] for model in masks.models]
-    trials = [Trial(0.0, balance, masks.held_out(plain))] if alpha is None else []
+    trials = [Trial(0.0, power, masks.held_out(plain))] if alpha is None else []
     for one in ALPHAS if alpha is None else (alpha,):
+        mixed_power = usual_balance(len(data.full) + one * len(data.weak)) if balance is None else balance
         models = [
             fit_logistic(
                 [*masks.others(f), *(part.times(one * share) for part in weak[f])],
                 masks.ridge,
-                balance,
+                mixed_power,
                 plain[f],
                 FEW_STEPS,
             )
             for f in range(masks.n_folds)
         ]
-        trials.append(Trial(one, balance, masks.held_out(models)))
+        trials.append(Trial(one, mixed_power, masks.held_out(models)))
     return trials
 
 
