@@ -241,15 +241,13 @@ def mixed(
     data = masks.data
     soft = soft_start([data.examples[n] for n in data.weak])
     opinions = Opinions(soft, places_model(data, RIDGE))
-    reading = Reading.default(("masks", *opinions.names))
-    if masks.n_folds > 1:
-        reading = reading.fitted(list(rehearsed(masks, rehearsals, opinions)))
+    reading = Reading.default(("masks", *opinions.names)).fitted(rehearsed(masks, rehearsals, opinions))
     reader = Reader(masks, opinions, reading)
     trials = compare(reader, alpha, balance)
     best = best_trial(trials)
     strong = set(data.full)
     posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
-    judged = estimate(best.confusions) if masks.n_folds > 1 else None
+    judged = estimate(best.confusions)
     facts = {
         "start": "read by the masks" if best.alpha else "masks only",
         "alpha": best.alpha,
