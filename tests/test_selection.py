@@ -18,11 +18,14 @@ from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
 from multiutility.learning.selection import regression
 from multiutility.learning.selection.choice import Data as Nodes
-from multiutility.learning.selection.choice import choose, places_model
+from multiutility.learning.selection.choice import places_model
+from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
+from multiutility.learning.selection.masked import Trial, best_trial
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import FIRMNESS, MARKS, Clues, Reading, clues_of, steps_from
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
+from multiutility.learning.selection.unmasked import from_seeds, open_labels
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
 from strategies import random_edges
@@ -167,6 +170,42 @@ def test_provable_errors_by_hand() -> None:
     assert errors.rate == pytest.approx((0 + (0.5 + 0) / 2 + 0.25 / 2) / 3)
     # The truth has no provable error.
     assert provable_errors([problem], [joint], [np.array([1, 1, 0, 2, 2, 0])]).rate == 0
+
+
+def test_labels_that_flood_an_image_merge_seeds() -> None:
+    problem = problem_of(6, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]])
+    joint = Joint([0], [], [grid_seed(1, node, 6) for node in (0, 2, 4)], n_labels=2)
+    apart, flooded = np.array([1, 0, 1, 0, 1, 0]), np.array([1, 1, 1, 1, 1, 0])
+    assert provable_errors([problem], [joint], [apart]).rate == 0
+    errors = provable_errors([problem], [joint], [flooded])
+    assert errors.merged.tolist() == [0, 2]
+    assert errors.seeds.tolist() == [0, 3]
+    assert errors.rate == pytest.approx((2 / 3) / 2 / 2)
+
+
+def test_seeds_reach_as_far_as_said() -> None:
+    # A path with a seed at its first node; of label 0, there are no places.
+    problem = problem_of(6, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]])
+    joint = Joint([0], [], [grid_seed(1, 0, 6)], n_labels=2)
+    data = Nodes(make_examples([problem], [joint]), (), range(1))
+    for reach in (1, 3):
+        (posterior,) = from_seeds(data, reach + 0.5, n_rounds=0)
+        assert posterior.argmax(axis=1).tolist() == [1] * (reach + 1) + [0] * (5 - reach)
+    assert open_labels(data)
+    everywhere = Joint([], [], [grid_seed(0, 5, 6), grid_seed(1, 0, 6)], n_labels=2)
+    assert not open_labels(Nodes(make_examples([problem], [everywhere]), (), range(1)))
+
+
+def test_a_larger_weight_must_be_surely_better() -> None:
+    good, better = np.array([[8.0, 2.0], [2.0, 8.0]]), np.array([[9.0, 1.0], [1.0, 9.0]])
+    alone = Trial(0.0, 0.5, [np.array([[6.0, 4.0], [4.0, 6.0]])] * 4)
+    careful = Trial(0.1, 0.5, [good] * 4)
+    assert best_trial([alone, careful, Trial(1.0, 0.5, [better] * 4)]).alpha == 1.0
+    unsure = Trial(1.0, 0.5, [better, better, good, np.array([[7.5, 2.5], [2.5, 7.5]])])
+    assert best_trial([alone, unsure]).alpha == 1.0
+    by_chance = Trial(1.0, 0.5, [better, good, good, good - [[0.8, -0.8], [-0.8, 0.8]]])
+    assert by_chance.scores.mean() > careful.scores.mean()
+    assert best_trial([alone, careful, by_chance]) is careful
 
 
 def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:

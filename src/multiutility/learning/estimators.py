@@ -39,7 +39,8 @@ from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
 from multiutility.learning.places import Elsewhere, Here, Place
-from multiutility.learning.selection.choice import Choice, choose, truth_of
+from multiutility.learning.selection.choice import Choice, truth_of
+from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import Estimate
 from multiutility.learning.starts.masks import Masks
 from multiutility.learning.starts.soft import Soft

@@ -17,7 +17,7 @@ MEASURES = ("accuracy", "mean_recall", "mean_iou")
 # here is a stand-in for the learner.
 LEVEL, N_DRAWN, LEAST_HALF = 0.9, 300, 0.02
 # A measure may fall by this, and is still the same.
-TOLERATED = 0.005
+TOLERATED = 0.01
 
 
 def folds_of(n_examples: int, n_folds: int = 5) -> NDArray[np.int_]:

@@ -1,4 +1,9 @@
-"""Errors that an annotation proves: what a labeling gets wrong for certain, however little is annotated."""
+"""Errors that an annotation proves: what a labeling gets wrong for certain, however little is annotated.
+
+One kind is a suspicion only: two seeds of a label in one connected part. Segments have one seed each, but
+objects that touch have two. That is so for all labelings that are compared, and those that flood an image
+with a label merge many more.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +26,31 @@ class Errors(NamedTuple):
     """Of each label [K]: what was missed and could have been, what is wrong and how much has the label.
 
     Missed are seeds, lines of boxes and tags that do not have the label; wrong are nodes that cannot have it,
-    and parts of a seeded label without a seed.
+    and parts of a seeded label without a seed; merged are seeds in a part that has another already, of
+    ``seeds``.
     """
 
     missed: FloatArray
     asked: FloatArray
     wrong: FloatArray
     given: FloatArray
+    merged: FloatArray
+    seeds: FloatArray
 
     @property
     def rate(self) -> float:
-        """Mean over labels of the part that is missed and the part that is wrong, each half.
+        """Mean over labels of the parts that are missed, wrong and merged, each half.
 
-        >>> round(Errors(*np.array([[1.0, 0.0], [4.0, 2.0], [0.0, 3.0], [9.0, 6.0]])).rate, 4)
-        0.1875
+        >>> rows = [[1.0, 0.0], [4.0, 2.0], [0.0, 3.0], [9.0, 6.0], [0.0, 1.0], [0.0, 4.0]]
+        >>> round(Errors(*np.array(rows)).rate, 4)
+        0.25
         """
         named = self.asked > 0
         if not named.any():
             return 0.0
-        missed = self.missed[named] / self.asked[named]
-        wrong = np.divide(self.wrong, self.given, out=np.zeros_like(self.given), where=self.given > 0)[named]
-        return float((missed + wrong).mean() / 2)
+        pairs = (self.missed, self.asked), (self.wrong, self.given), (self.merged, self.seeds)
+        rates = [np.divide(a, b, out=np.zeros_like(b), where=b > 0)[named] for a, b in pairs]
+        return float(np.sum(rates, axis=0).mean() / 2)
 
 
 def provable_errors(
@@ -54,23 +63,26 @@ def provable_errors(
     >>> from multiutility.annotations import Tags
     >>> problem = LabelingProblem(np.zeros((4, 1)), [[0, 1], [1, 2], [2, 3]], np.zeros((3, 1)))
     >>> errors = provable_errors([problem], [Tags([0, 1], n_labels=3)], [np.array([0, 0, 0, 2])])
-    >>> errors.missed, errors.asked, errors.wrong, errors.given
+    >>> errors[:4]
     (array([0., 1., 0.]), array([1., 1., 0.]), array([0., 0., 1.]), array([3., 0., 1.]))
     """
-    totals = np.zeros((4, annotations[0].n_labels))
+    totals = np.zeros((len(Errors._fields), annotations[0].n_labels))
     for problem, annotation, labels in zip(problems, annotations, labelings, strict=True):
         totals += one_example(problem, annotation, labels)
     return Errors(*totals)
 
 
 def one_example(problem: LabelingProblem, annotation: Annotation, labels: NDArray[np.int_]) -> FloatArray:
-    """Errors of one labeling, [4, K]."""
-    missed, asked, wrong, given = totals = np.zeros((4, annotation.n_labels))
+    """Errors of one labeling, in the order of ``Errors``."""
+    totals = np.zeros((len(Errors._fields), annotation.n_labels))
+    missed, asked, wrong, given, merged, seeds = totals
     possible, sizes = clues_of(annotation, problem).possible, problem.node_sizes
     given += np.bincount(labels, sizes, annotation.n_labels)
     bad = ~possible[np.arange(len(labels)), labels]
     if isinstance(annotation, Joint):
-        bad |= unseeded(problem, annotation, labels)
+        parts = parts_of(problem, labels)
+        bad |= unseeded(annotation, labels, parts)
+        count_merged(annotation, labels, parts, merged, seeds)
         count_missed(annotation, labels, missed, asked)
     wrong += np.bincount(labels[bad], sizes[bad], annotation.n_labels)
     return totals
@@ -90,13 +102,30 @@ def count_missed(annotation: Joint, labels: NDArray[np.int_], missed: FloatArray
         asked[box.label] += 1
 
 
-def unseeded(problem: LabelingProblem, annotation: Joint, labels: NDArray[np.int_]) -> NDArray[np.bool_]:
-    """Nodes [V] of connected parts of seeded labels without a seed: every part would have had one."""
-    seeded = list(annotation.partition.seeded)
-    if not seeded:
-        return np.zeros(len(labels), dtype=np.bool_)
+def parts_of(problem: LabelingProblem, labels: NDArray[np.int_]) -> NDArray[np.int_]:
+    """Connected part of its label that each node is in, [V]."""
     first, second = problem.edges[labels[problem.edges[:, 0]] == labels[problem.edges[:, 1]]].T
     graph = coo_array((np.ones(len(first)), (first, second)), shape=(len(labels), len(labels)))
-    _, parts = connected_components(graph, directed=False)
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def unseeded(annotation: Joint, labels: NDArray[np.int_], parts: NDArray[np.int_]) -> NDArray[np.bool_]:
+    """Nodes [V] of connected parts of seeded labels without a seed: every part would have had one."""
     with_seed = [parts[seed.node] for seed in annotation.seeds if labels[seed.node] == seed.label]
-    return np.asarray(np.isin(labels, seeded) & ~np.isin(parts, with_seed))
+    return np.asarray(np.isin(labels, list(annotation.partition.seeded)) & ~np.isin(parts, with_seed))
+
+
+def count_merged(
+    annotation: Joint,
+    labels: NDArray[np.int_],
+    parts: NDArray[np.int_],
+    merged: FloatArray,
+    seeds: FloatArray,
+) -> None:
+    """Add the seeds of each label, and those whose part has another seed already."""
+    seen = set()
+    for seed in annotation.seeds:
+        seeds[seed.label] += 1
+        if labels[seed.node] == seed.label:
+            merged[seed.label] += float(parts[seed.node] in seen)
+            seen.add(parts[seed.node])

@@ -1,0 +1,151 @@
+"""Choices without full labelings, or with too few to judge by: errors that annotations prove decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from multiutility.arrays import FloatArray
+from multiutility.learning.examples import Example
+from multiutility.learning.selection.choice import (
+    FEWER,
+    MOST_WEAK,
+    RIDGE,
+    STEPS,
+    Choice,
+    Data,
+    evenly,
+    places_model,
+    usual_balance,
+)
+from multiutility.learning.selection.provable import provable_errors
+from multiutility.learning.selection.reading import MARKS, Reading
+from multiutility.learning.selection.regression import fit_logistic, probabilities
+from multiutility.learning.starts.soft import SoftStart
+
+# Weight of weak annotations beside full labelings that are too few to judge it.
+UNJUDGED = 0.3
+# How far seeds may reach, in steps along the graph, and by which power of these they lose weight.
+REACHES, FALL = (1, 2, 4), 3.0
+
+
+def unproven(
+    data: Data,
+    soft_start: Callable[[Sequence[Example]], SoftStart],
+    alpha: float | None,
+    balance: float | None,
+) -> Choice:
+    """Choose without full labelings, or with too few: by errors that annotations of other examples prove.
+
+    The full labelings that there are go into the soft labels.
+    """
+    told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
+    candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
+    places = places_model(data, RIDGE)
+    if places is not None:
+        candidates["certain places"] = from_places(data, places)
+    if open_labels(data):
+        for reach in REACHES:
+            candidates[f"seeds, reach {reach}"] = from_seeds(data, reach)
+    powers = unproven_balances(data) if balance is None else (balance,)
+    errors = {
+        (name, power): held_out_errors(data, told, power)
+        for name, told in candidates.items()
+        for power in powers
+    }
+    best, power = min(errors, key=lambda pair: errors[pair])
+    facts = {
+        "start": best,
+        "class_weight": power,
+        "provable_error": {f"{name}, {one:g}": round(error, 4) for (name, one), error in errors.items()},
+    }
+    posteriors = dict(zip(data.weak, candidates[best], strict=True))
+    trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
+    return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
+
+
+def unproven_balances(data: Data) -> tuple[float, ...]:
+    """Powers of class weights to try: the usual with full labelings, and none if nothing is said of places.
+
+    Guesses of rare labels are often wrong, and to favor these does harm.
+    """
+    if data.full:
+        return (usual_balance(len(data.full)),)
+    placed = any(data.clues(n).terms.any() for n in evenly(data.weak, MOST_WEAK))
+    return (0.0, FEWER) if placed else (0.0,)
+
+
+def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 2) -> list[FloatArray]:
+    """Return soft labels by regressions on them, each half of the examples by that on the other.
+
+    Sizes of labels are then those that the features tell, and not those that were assumed at first.
+    """
+    posteriors = list(told)
+    for _ in range(n_rounds):
+        posteriors = reread(data, posteriors, np.array([0.0, 3.0, 0.0, 0.0]))
+    return posteriors
+
+
+def reread(data: Data, posteriors: Sequence[FloatArray], marks: FloatArray) -> list[FloatArray]:
+    """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
+    models = half_models(data, posteriors)
+    reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
+    return [
+        reading(data.clues(n).with_opinions(probabilities(data.features(n), models[place % 2])))
+        for place, n in enumerate(data.weak)
+    ]
+
+
+def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float = 0.0) -> list[FloatArray]:
+    """Regressions on every second example: the first on those that are odd, the second on the others."""
+    models = []
+    for half in (1, 0):
+        chosen = evenly(
+            [p for p in range(len(data.weak)) if p % 2 == half or len(data.weak) == 1], 2 * MOST_WEAK
+        )
+        parts = [data.targets(data.weak[place], posteriors[place]) for place in chosen]
+        models.append(fit_logistic(parts, RIDGE, balance, n_steps=STEPS))
+    return models
+
+
+def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> float:
+    """Rate of provable errors of regressions, each on one half of the examples and judged on the other."""
+    models = half_models(data, posteriors, balance)
+    places = evenly(range(len(data.weak)), 4 * MOST_WEAK)
+    problems = [data.examples[data.weak[place]].problem for place in places]
+    annotations = [data.annotation(data.weak[place]) for place in places]
+    labelings = [
+        probabilities(data.features(data.weak[place]), models[place % 2]).argmax(axis=1) for place in places
+    ]
+    return provable_errors(problems, annotations, labelings).rate
+
+
+def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
+    """Posteriors by the model of certain places, of labels that are possible."""
+    reading = Reading(("places", *MARKS), np.array([1.0, 0.0, 3.0, 0.0, 0.0]))
+    return [reading(data.clues(n).with_opinions(probabilities(data.features(n), places))) for n in data.weak]
+
+
+def open_labels(data: Data) -> bool:
+    """Whether some labels have seeds, and others of the same examples do not: only then a reach matters."""
+    seeded = MARKS.index("seeded")
+    for n in evenly(data.weak, MOST_WEAK):
+        clues = data.clues(n)
+        has_seeds = clues.terms[seeded].any(axis=0)
+        if has_seeds.any() and (clues.possible.any(axis=0) & ~has_seeds).any():
+            return True
+    return False
+
+
+def from_seeds(data: Data, reach: float, n_rounds: int = 2) -> list[FloatArray]:
+    """Posteriors by the distance from seeds, and by regressions on these.
+
+    A label with seeds is as likely as one without where the nearest of its seeds is ``reach`` steps away.
+    """
+    marks = np.array([0.0, 3.0, FALL, FALL * np.log1p(reach)])
+    reading = Reading(MARKS, marks)
+    posteriors = [reading(data.clues(n)) for n in data.weak]
+    for _ in range(n_rounds):
+        posteriors = reread(data, posteriors, marks)
+    return posteriors
