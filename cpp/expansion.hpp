@@ -33,7 +33,8 @@ class Expansion {
     cut_.set_watch(watch);
   }
 
-  // `patience`, if not negative, is how many arcs a move may look at before it is left to a minimum cut.
+  // `patience`, if not negative, is how many arcs a move may look at before it is left to a minimum cut, with no looks
+  // to spare.
   void load(const Problem& problem, long patience = -1) {
     p_ = &problem;
     n_ = problem.n_nodes;
@@ -42,8 +43,9 @@ class Expansion {
     const int total = n_ + problem.n_subsets;
     top_ = total + 2;
     base_ = 0;
-    const std::size_t size = idx(n_) + 2 * idx(e_) + 2 * problem.member.size();
-    patience_ = patience >= 0 ? patience : kLooks * static_cast<long>(size) + kMoreLooks;
+    const long size = static_cast<long>(idx(n_) + 2 * idx(e_) + 2 * problem.member.size());
+    patience_ = patience >= 0 ? patience : size;
+    spare_ = patience >= 0 ? 0 : kLooks * size + kMoreLooks;
     rank_.assign(idx(total), 0);
     active_at_.assign(idx(total), 0);
     reached_at_.assign(idx(total), 0);
@@ -76,6 +78,7 @@ class Expansion {
     if (active_.empty()) return false;
     ++n_flows_;
     push_excess();
+    spare_ -= std::clamp(n_steps_ - patience_, 0L, spare_);
     if (watch_ != nullptr && watch_->expired()) return false;
     collect_changes();
     return !changes_.empty() && r_.apply(changes_, false);
@@ -85,9 +88,8 @@ class Expansion {
   void assign(const std::vector<Change>& changes) { r_.apply(changes, true); }
 
  private:
-  // Looks at arcs before they are too many for one move: so many for each arc, and so many more, since in small
-  // problems they are never too many.
-  static constexpr long kLooks = 4, kMoreLooks = 40000;
+  // Looks to spare: so many for each arc, and so many more, since in small problems they take no time.
+  static constexpr long kLooks = 3, kMoreLooks = 40000;
   static constexpr long kDischargeSteps = 30;  // for the watch
 
   struct Joint {  // an edge, or E + a slot, with its residuals in both directions
@@ -231,7 +233,7 @@ class Expansion {
       active_.pop_back();
       active_at_[idx(v)] = 0;
       if (rank(v) < top_) discharge(v);
-      if (n_steps_ > patience_) return cut_rest();
+      if (n_steps_ > patience_ + spare_) return cut_rest();
     }
   }
 
@@ -285,6 +287,10 @@ class Expansion {
   // Where excess has a long way to go, ranks that rise one by one take quadratic time. What is left of such a move goes
   // to MinCut, which searches from both ends; its flow is taken over, so that later moves begin with it. Flow from
   // elsewhere makes the ways longer still, as what it has gathered from far away is to go back there: it is forgotten.
+  //
+  // That a way is long shows in the number of arcs looked at. Every move may look at as many as the graph of a cut has,
+  // since building that graph takes about as long. Looks beyond that come from a supply that all moves share: where
+  // edges outweigh all else, ways are long in every move, and each move would have to find that out anew.
 
   void cut_rest() {
     const int total = n_ + p_->n_subsets;
@@ -376,7 +382,8 @@ class Expansion {
   Reparametrization r_;
   long n_moves_ = 0, n_flows_ = 0, work_ = 0;
   bool given_flow_ = false;
-  long n_steps_ = 0, patience_ = 0;  // of this move: arcs looked at by push_excess(), and how many may be
+  long n_steps_ = 0;               // arcs that push_excess() has looked at in this move
+  long patience_ = 0, spare_ = 0;  // how many it may look at in each move, and how many more in all that are to come
   int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha
   double* alpha_flow_ = nullptr;                    // flows of alpha

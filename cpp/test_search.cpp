@@ -231,6 +231,25 @@ void test_long_ways_take_no_quadratic_work() {
   CHECK(expansion.work() < 100L * n_rungs);
 }
 
+// Edges that outweigh all else: excess of any node goes to any other, in the moves to every label.
+void test_long_ways_of_many_labels_are_found_to_be_long_once() {
+  Random random(7);
+  const int n_rungs = 200, n_labels = 60;
+  Energy energy = ladder(random, n_rungs);
+  energy.n_labels = n_labels;
+  energy.unary.clear();
+  for (int i = 0; i < energy.n_nodes * n_labels; ++i) energy.unary.push_back(random.uniform());
+  for (double& weight : energy.weights) weight *= 1e7;
+  multiutility::Problem problem;
+  problem.compile(energy.view());
+  multiutility::Expansion expansion;
+  expansion.load(problem);
+  expansion.start(std::vector<int>(static_cast<std::size_t>(energy.n_nodes), 0));
+  for (int label = 0; label < n_labels; ++label) expansion.expand(label);
+  CHECK(expansion.n_flows() == n_labels - 1);
+  CHECK(expansion.work() < 10L * energy.n_nodes * expansion.n_flows());
+}
+
 // With no patience every move is left to a minimum cut at once: it must find the same energies.
 void test_moves_by_minimum_cuts_are_as_good() {
   Random random(6);
@@ -305,6 +324,7 @@ int main() {
   test_no_nodes();
   test_larger_problems_reuse_the_workspace();
   test_long_ways_take_no_quadratic_work();
+  test_long_ways_of_many_labels_are_found_to_be_long_once();
   test_moves_by_minimum_cuts_are_as_good();
   test_costs_without_a_finite_sum();
   test_threads();
