@@ -183,7 +183,19 @@ def test_files_of_before_are_read(masks: TrainingSet, tmp_path: Path, loss: str,
         Segmenter.load(path)
 
 
-@pytest.mark.parametrize("about", [3, {"estimate": {"accuracy": [1, 2, 3]}}, {"chosen": 1}, {"estimate": 1}])
+@pytest.mark.parametrize(
+    "about",
+    [
+        3,
+        {"estimate": {"accuracy": [1, 2, 3]}},
+        {"estimate": 1},
+        {"estimate": {"accuracy": ["a", 0, 1], "mean_recall": [1, 0, 1], "mean_iou": [1, 0, 1]}},
+        {"chosen": 1},
+        {"chosen": {"class_weight": "x"}},
+        {"chosen": {"trials": [1]}},
+        {"chosen": {"provable_error": 0.5}},
+    ],
+)
 def test_files_that_tell_nonsense_are_refused(masks: TrainingSet, tmp_path: Path, about: Any) -> None:
     path = tmp_path / "m.safetensors"
     Segmenter(toy_preset(), **FAST).fit_prepared(masks).save(path)
