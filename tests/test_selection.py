@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from learning_cases import Labels, fulls, random_problems, tags
 from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
+from multiutility.annotations.expected import TILT
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
@@ -353,12 +354,13 @@ def test_places_need_every_label() -> None:
 def test_expected_settles_on_the_least_expected_loss() -> None:
     problem = problem_of(3, [])
     shares = np.array([[0.9, 0.1], [0.6, 0.4], [0.1, 0.9]])
-    expected = Expected(Tags([0, 1], n_labels=2), shares).weighted([1.0, 4.0])
+    weight = 4 ** (1 / TILT)
+    expected = Expected(Tags([0, 1], n_labels=2), shares).weighted([1.0, weight])
     labelings = [np.array(y) for y in np.ndindex(2, 2, 2)]
     best = min(labelings, key=lambda y: expected.loss(problem, y))
     assert expected.start(problem).tolist() == best.tolist() == [0, 1, 1]
-    # By hand: the second label counts four times, so that the nodes have 4/13, 8/11 and 36/37 of it.
-    weights = [1 + 3 * q for q in (4 / 13, 8 / 11, 36 / 37)]
+    # By hand: the second label is four times as likely, so that the nodes have 4/13, 8/11 and 36/37 of it.
+    weights = [1 + (weight - 1) * q for q in (4 / 13, 8 / 11, 36 / 37)]
     missed = [4 / 13, 3 / 11, 1 / 37]
     assert expected.loss(problem, best) == pytest.approx(np.dot(weights, missed))
     allowed = expected.constraints(problem).allowed
