@@ -24,9 +24,9 @@ from multiutility.problem import LabelingProblem
 
 # The share of a label that is as likely as all others together.
 DECIDED = 0.5
-# Power of class weights by which rare labels are likelier. By training images of five datasets, with five masks:
-# by all of the weight, the learner gives rare labels too much on one (superalloy), by half of it too little on
-# another (facade).
+# Power of class weights by which rare labels are likelier. By training images of five datasets, with five
+# masks: by all of the weight, the learner gives rare labels too much on one (superalloy), by half of it too
+# little on another (facade).
 TILT = 0.75
 
 
