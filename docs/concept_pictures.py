@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multiutility.datasets import DatasetFolder
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.scenes import CLASSES, Scene, make_scene, make_scenes
 from multiutility.experiments.demo import Mix, write_mix
+from multiutility.kinds import PixelAnnotation
 from multiutility.vision import Segmenter
 from multiutility.vision.render import borders, captioned, draw_annotation, overlay
 from multiutility.vision.superpixels import RegionMerging

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.inference import Exact
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.photo import ArrayPhoto, enlarged, nearest, photos, resized, working_size

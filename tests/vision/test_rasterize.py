@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from multiutility import LabelingProblem
 from multiutility.annotations import LINEAR, Annotation, Full, Joint
 from multiutility.checks import check_annotation
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.vision.rasterize import clip, rasterize, shrunk, union_area
 from pictures import Picture, pixel_loss, random_picture, random_regions
 

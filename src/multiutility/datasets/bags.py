@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from multiutility.annotations.partition import Partition
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.identifiability import LEAST, Bag, Group, unidentified
+from multiutility.kinds import PixelAnnotation
 
 
 def unidentified_labels(
@@ -77,9 +77,7 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
 
 def weak_bag(sample: Sample, n_labels: int, other: int | None) -> Bag:
     """Return the labels that the tables name for an image."""
-    boxes = tuple(box for _, box in sample.box_rows)
-    seeds = tuple(seed for _, seed in sample.seed_rows)
-    return bag_of(PixelAnnotation(tags=sample.tags, boxes=boxes, seeds=seeds), n_labels, other)
+    return bag_of(sample.marks, n_labels, other)
 
 
 def labels_of_file(sample: Sample) -> frozenset[int]:

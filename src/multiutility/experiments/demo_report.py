@@ -107,7 +107,7 @@ def effort(samples: Iterable[Sample]) -> float:
     total = 0.0
     for sample in samples:
         image, mark = EFFORT[kind_of(sample)]
-        total += image + mark * (len(sample.box_rows) + len(sample.seed_rows))
+        total += image + mark * (len(sample.marks.boxes) + len(sample.marks.seeds))
     return total
 
 
@@ -186,8 +186,7 @@ def examples(demo: Demo) -> str:
 
 def n_named(sample: Sample) -> int:
     """Return how many classes an annotation names, apart from masks."""
-    boxed, clicked = (box.label for _, box in sample.box_rows), (seed.label for _, seed in sample.seed_rows)
-    return len({*sample.tags, *boxed, *clicked})
+    return len(sample.marks.labels)
 
 
 def example(sample: Sample, classes: Classes) -> str:

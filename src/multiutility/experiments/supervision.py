@@ -12,8 +12,8 @@ from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.experiments.protocols import Rules
+from multiutility.kinds import PixelAnnotation
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
 from multiutility.vision.weaken import Mask, sample_subset, tags_of, weak_annotation

@@ -16,7 +16,6 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample, training_part
 from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
-from multiutility.studio.marks import Marks
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Model, Predictions
 from multiutility.vision.evaluation import Evaluation, joint_names
@@ -188,7 +187,7 @@ def scored(classes: Classes, names: tuple[str, ...], matrices: dict[str, FloatAr
 
 def known_of(sample: Sample) -> Known:
     """Return what is annotated of an image, for suggestions."""
-    marks = Marks.of(sample)
+    marks = sample.marks
     return Known(
         frozenset(marks.tags),
         frozenset(box.label for box in marks.boxes),

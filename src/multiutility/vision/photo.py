@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.images import image_size, read_image
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 ImageArray: TypeAlias = NDArray[np.uint8]
 Shape: TypeAlias = tuple[int, int]

@@ -20,9 +20,17 @@ from multiutility.arrays import (
     freeze,
     numeric_array,
 )
-from multiutility.datasets.errors import Problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed, centers
-from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import box_problem, centers
+
+# Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
+from multiutility.kinds.mask import mask_problem
+
+# Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
+from multiutility.kinds.problems import Problem, size_problem
+
+# Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
+from multiutility.kinds.seeds import seed_problem
 
 # Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
 ROUNDING = 1e-9

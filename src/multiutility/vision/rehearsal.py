@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import PixelAnnotation
 from multiutility.vision.weaken import objects_of, tags_of
 
 
@@ -25,7 +25,7 @@ class Style:
 def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
     """Return the ways in which images are weakly annotated, each with the labels it was used for.
 
-    >>> from multiutility.datasets.pixels import PixelBox
+    >>> from multiutility.kinds import PixelBox
     >>> tags, box = PixelAnnotation(tags=(0,)), PixelBox(1, 0, 0, 2, 2)
     >>> for style in styles_of([tags, PixelAnnotation(tags=(0,), boxes=(box,)), tags]):
     ...     print(style)

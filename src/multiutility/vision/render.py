@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from multiutility.arrays import BoolArray, strips
 from multiutility.datasets.classes import Classes, Color
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import PixelAnnotation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from scipy import ndimage
 from multiutility.arrays import BoolArray, FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 Mask: TypeAlias = NDArray[np.uint8]
 

@@ -1,0 +1,115 @@
+"""What every kind of annotation has, in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import NDArray
+
+from multiutility.kinds.problems import Problem, number
+
+T = TypeVar("T")
+
+
+def no_flaw(_entry: Any) -> Problem | None:
+    """Can be in some image."""
+    return None
+
+
+def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
+    """Fits any image."""
+    return None
+
+
+@dataclass(frozen=True)
+class Table(Generic[T]):
+    """A CSV file with one entry a row: image, label, and a number in each of the ``columns``.
+
+    ``make`` is an entry of its label and numbers, and adds what is wrong with these to a list; ``values`` are
+    the numbers. Entries that are ``placed`` say where something is: ``flaw`` tells why one fits no image,
+    ``problem`` why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it
+    can be used. Of ``unique`` entries, those that come again are left out.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    make: Callable[[int, Sequence[float], list[Problem]], T]
+    values: Callable[[T], tuple[float, ...]]
+    label: Callable[[T], int]
+    placed: bool
+    flaw: Callable[[T], Problem | None] = no_flaw
+    problem: Callable[[T, int, int], Problem | None] = no_problem
+    doubt: Callable[[T, int, int], Problem | None] = no_problem
+    unique: bool = False
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return ("image", "label", *self.columns)
+
+    def parse(self, label: int, texts: Sequence[str], wrong: list[Problem]) -> T:
+        """Return the entry of a row, and add what is wrong with it to a list."""
+        n_wrong = len(wrong)
+        numbers = [number(text, name, wrong) for text, name in zip(texts, self.columns, strict=True)]
+        entry = self.make(label, numbers, wrong)
+        flaw = self.flaw(entry) if len(wrong) == n_wrong else None
+        wrong += [flaw] if flaw else []
+        return entry
+
+    def fields(self, entry: T) -> tuple[str, ...]:
+        """Return the fields of a row after image and label; ``parse`` is the inverse."""
+        return tuple(map(number_text, self.values(entry)))
+
+    def value(self, entries: Sequence[T]) -> tuple[T, ...]:
+        """Return the entries of an image as its annotation has them."""
+        return tuple(dict.fromkeys(entries)) if self.unique else tuple(entries)
+
+
+def number_text(value: float) -> str:
+    """Shortest text that reads as the same number.
+
+    >>> number_text(12.0), number_text(0.1)
+    ('12', '0.1')
+    """
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+@dataclass(frozen=True)
+class IndexImages:
+    """A folder of index images, one for each image [H, W]: 0 says nothing.
+
+    ``problem`` tells what is wrong with the indices, given the number of classes.
+    """
+
+    folder: str
+    problem: Callable[[NDArray[Any], int], Problem | None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of annotation: its name, which is the field of ``PixelAnnotation``, and where it is kept.
+
+    It has a table, with a tuple of entries for each image, or index images, with an array or None. ``mended``
+    is the part of a model's expected error, in what an annotation speaks of, that it takes away.
+    """
+
+    name: str
+    plural: str
+    mended: float
+    table: Table[Any] | None = None
+    images: IndexImages | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Whether it says where something is."""
+        return self.table is None or self.table.placed
+
+    def there(self, value: Any) -> bool:
+        """Whether a value of this kind says anything."""
+        return value is not None if self.table is None else bool(value)
+
+    def labels(self, value: Any) -> tuple[int, ...]:
+        """Return the labels of the entries of a table; those of index images are in the pixels."""
+        return () if self.table is None else tuple(map(self.table.label, value))

@@ -1,0 +1,26 @@
+"""Tags: the names of all that is in an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multiutility.kinds.kind import Kind, Table
+from multiutility.kinds.problems import Problem
+
+
+def make_tag(label: int, _numbers: Sequence[float], _wrong: list[Problem]) -> int:
+    """A tag is its label."""
+    return label
+
+
+def tag_values(_label: int) -> tuple[float, ...]:
+    """A tag has nothing but its label."""
+    return ()
+
+
+TAGS = Kind(
+    "tags",
+    "tags",
+    mended=0.0,
+    table=Table("tags.csv", (), make_tag, tag_values, int, placed=False, unique=True),
+)
