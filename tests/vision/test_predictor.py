@@ -7,9 +7,10 @@ import pytest
 
 from multiutility.inference import Exact
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.kind import nearest
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
-from multiutility.vision.photo import ArrayPhoto, enlarged, nearest, photos, resized, working_size
+from multiutility.vision.photo import ArrayPhoto, enlarged, photos, resized, working_size
 from multiutility.vision.predictor import margins
 
 

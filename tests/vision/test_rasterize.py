@@ -14,7 +14,8 @@ from multiutility import LabelingProblem
 from multiutility.annotations import LINEAR, Annotation, Full, Joint
 from multiutility.checks import check_annotation
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.vision.rasterize import clip, rasterize, shrunk, union_area
+from multiutility.kinds.boxes import clip, shrunk, union_area
+from multiutility.vision.rasterize import rasterize
 from pictures import Picture, pixel_loss, random_picture, random_regions
 
 GRASS, SKY, COW, OTHER = range(4)

@@ -8,8 +8,13 @@ from operator import attrgetter
 
 import numpy as np
 
+from multiutility.annotations import UNIFORM, Box, Profile
+from multiutility.arrays import MAX_INDEX, IndexArray
 from multiutility.kinds.kind import Kind, Table
-from multiutility.kinds.problems import Problem, extent
+from multiutility.kinds.problems import Problem, extent, raise_problem
+
+# Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,91 @@ def corners(box: PixelBox) -> str:
     return f"left {box.left:g}, top {box.top:g}, right {box.right:g}, bottom {box.bottom:g}"
 
 
+def resize_box(box: PixelBox, down: float, across: float) -> PixelBox:
+    """The box in an image that is scaled by these factors."""
+    return PixelBox(box.label, box.left * across, box.top * down, box.right * across, box.bottom * down)
+
+
+def clip(box: PixelBox, shape: Sequence[int], what: str = "box") -> PixelBox:
+    """The part of the box that is in an image of the shape (H, W).
+
+    >>> clip(PixelBox(0, left=-3, top=1, right=5, bottom=9), shape=(4, 6))
+    PixelBox(label=0, left=0, top=1, right=5, bottom=4)
+    """
+    height, width = shape
+    raise_problem(what, box_problem(box, height, width))
+    left, top = max(box.left, 0), max(box.top, 0)
+    return PixelBox(box.label, left, top, min(box.right, width), min(box.bottom, height))
+
+
+def inner_lines(start: float, stop: float, margin: float) -> range:
+    """Pixels of one axis whose centers are in start + margin .. stop - margin."""
+    first = np.ceil(start + margin - 0.5 - ROUNDING)
+    last = np.floor(stop - margin - 0.5 + ROUNDING)
+    return range(int(first), int(last) + 1)
+
+
+def shrunk(box: PixelBox, shrink: float) -> tuple[range, range]:
+    """Rows and columns of the pixels whose centers are in the shrunk box, or in the box if there are none.
+
+    >>> shrunk(PixelBox(0, left=10, top=0, right=30, bottom=3), shrink=0.06)
+    (range(0, 3), range(11, 29))
+    """
+    if not 0 <= shrink < 0.5:
+        raise ValueError(
+            f"shrink is {shrink}: expected a share of the box for each side, at least 0, below 0.5"
+        )
+    rows = inner_lines(box.top, box.bottom, shrink * (box.bottom - box.top))
+    columns = inner_lines(box.left, box.right, shrink * (box.right - box.left))
+    if rows and columns:
+        return rows, columns
+    return centers(box.top, box.bottom, MAX_INDEX), centers(box.left, box.right, MAX_INDEX)
+
+
+def box_nodes(
+    box: PixelBox, regions: IndexArray, shrink: float = 0.06, profile: Profile = UNIFORM, cell: float = 1.0
+) -> Box:
+    """The box, which is in the image, in superpixels: its shrunk part, with the area of all of it.
+
+    >>> regions = np.array([[0, 0, 1], [2, 2, 2]], dtype=np.int32)
+    >>> box_nodes(PixelBox(7, left=1, top=0, right=3, bottom=2), regions)
+    Box(label=7, nodes=[0, 1, 2], area=4)
+    """
+    rows, columns = shrunk(box, shrink)
+    height, width = box.bottom - box.top, box.right - box.left
+    part = regions[rows.start : rows.stop, columns.start : columns.stop]
+    return Box(
+        box.label,
+        part,
+        part.T,
+        area=cell * height * width,
+        profile=profile,
+        row_positions=np.clip((np.array(rows) + 0.5 - box.top) / height, 0, 1),
+        column_positions=np.clip((np.array(columns) + 0.5 - box.left) / width, 0, 1),
+    )
+
+
+def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:
+    """Area of the union of the boxes of each label.
+
+    >>> union_areas([PixelBox(3, 0, 0, 2, 2), PixelBox(3, 1, 1, 3, 3), PixelBox(5, 0, 0, 1, 1)])
+    {3: 7.0, 5: 1.0}
+    """
+    labels = sorted({box.label for box in boxes})
+    return {label: cell * union_area([box for box in boxes if box.label == label]) for label in labels}
+
+
+def union_area(boxes: Sequence[PixelBox]) -> float:
+    """Area of the union of boxes, which may lie between pixels: cut by all their sides into a small grid."""
+    sides = np.array([(box.left, box.right, box.top, box.bottom) for box in boxes], dtype=np.float64)
+    x, y = np.unique(sides[:, :2]), np.unique(sides[:, 2:])
+    inside = np.zeros((len(y) - 1, len(x) - 1), dtype=np.bool_)
+    for left, right, top, bottom in sides:
+        rows, columns = np.searchsorted(y, (top, bottom)), np.searchsorted(x, (left, right))
+        inside[rows[0] : rows[1], columns[0] : columns[1]] = True
+    return float(np.diff(y) @ inside @ np.diff(x))
+
+
 BOXES = Kind(
     "boxes",
     "boxes",
@@ -98,6 +188,7 @@ BOXES = Kind(
         make_box,
         sides,
         attrgetter("label"),
+        resize_box,
         placed=True,
         flaw=shape_problem,
         problem=box_problem,

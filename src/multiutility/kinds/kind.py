@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.kinds.problems import Problem, number
@@ -27,10 +28,11 @@ def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
 class Table(Generic[T]):
     """A CSV file with one entry a row: image, label, and a number in each of the ``columns``.
 
-    ``make`` is an entry of its label and numbers, and adds what is wrong with these to a list; ``values`` are
-    the numbers. Entries that are ``placed`` say where something is: ``flaw`` tells why one fits no image,
-    ``problem`` why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it
-    can be used. Of ``unique`` entries, those that come again are left out.
+    ``make`` is the entry of a label and numbers, and adds what is wrong with these to a list. ``values`` are
+    the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
+    factors, down and across. Entries that are ``placed`` say where something is: ``flaw`` tells why one fits
+    no image, ``problem`` why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake,
+    though it can be used. Of ``unique`` entries, those that come again are left out.
     """
 
     file: str
@@ -38,6 +40,7 @@ class Table(Generic[T]):
     make: Callable[[int, Sequence[float], list[Problem]], T]
     values: Callable[[T], tuple[float, ...]]
     label: Callable[[T], int]
+    resize: Callable[[T, float, float], T]
     placed: bool
     flaw: Callable[[T], Problem | None] = no_flaw
     problem: Callable[[T, int, int], Problem | None] = no_problem
@@ -113,3 +116,23 @@ class Kind:
     def labels(self, value: Any) -> tuple[int, ...]:
         """Return the labels of the entries of a table; those of index images are in the pixels."""
         return () if self.table is None else tuple(map(self.table.label, value))
+
+    def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
+        """Return a value of an image [H, W] for the same image at another size."""
+        if self.table is None:
+            return None if value is None else nearest(value, new_size)
+        down, across = new_size[0] / size[0], new_size[1] / size[1]
+        return tuple(self.table.resize(entry, down, across) for entry in value)
+
+
+def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the values [H, W] at another size, each from the pixel at its center.
+
+    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
+    array([[2, 4]], dtype=uint8)
+    """
+    rows, columns = (
+        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
+        for old, new in zip(pixels.shape, size, strict=True)
+    )
+    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)

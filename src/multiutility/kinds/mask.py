@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds.kind import IndexImages, Kind
-from multiutility.kinds.problems import Problem
+from multiutility.kinds.problems import Problem, raise_problem, size_problem
 
 FOLDER = "masks"
 
@@ -17,6 +19,23 @@ def mask_problem(mask: NDArray[Any], n_classes: int) -> Problem | None:
     if mask.size and mask.max() > n_classes:
         return f"has the index {mask.max()}: there are {n_classes} classes", "use 0 for void, 1 for the first"
     return None
+
+
+def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int) -> FloatArray:
+    """Pixels of each label in each superpixel [V, K]; the mask [H, W] holds label + 1, and 0 for void.
+
+    >>> mask = np.array([[1, 2, 0]], dtype=np.uint8)
+    >>> label_histograms(mask, np.array([[0, 0, 1]], dtype=np.int32), n_labels=2)
+    array([[1., 1.],
+           [0., 0.]])
+    """
+    values = np.asarray(mask, dtype=np.uint8)
+    height, width = regions.shape
+    raise_problem("mask", size_problem(values, height, width) or mask_problem(values, n_labels))
+    n_nodes, n_values = int(regions.max()) + 1, n_labels + 1
+    cells = regions.ravel().astype(np.int64) * n_values + values.ravel()
+    counts = np.bincount(cells, minlength=n_nodes * n_values).reshape(n_nodes, n_values)
+    return counts[:, 1:].astype(np.float64)
 
 
 MASK = Kind("mask", "masks", mended=1.0, images=IndexImages(FOLDER, mask_problem))

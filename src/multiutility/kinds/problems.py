@@ -47,3 +47,9 @@ def size_problem(indices: NDArray[Any], height: int, width: int) -> Problem | No
         what = f"has width {indices.shape[1]} and height {indices.shape[0]}: {extent(height, width)}"
         return what, "make them the same size, pixel by pixel"
     return None
+
+
+def raise_problem(what: str, problem: Problem | None) -> None:
+    """Raise if there is a problem."""
+    if problem:
+        raise ValueError(f"{what}: {problem[0]}; {problem[1]}")

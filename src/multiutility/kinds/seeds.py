@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from multiutility.annotations import Seed
+from multiutility.annotations.seed import Gaussian
+from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds.kind import Kind, Table
-from multiutility.kinds.problems import Problem, extent
+from multiutility.kinds.problems import Problem, extent, raise_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,44 @@ def seed_problem(seed: PixelSeed, height: int, width: int) -> Problem | None:
     return None
 
 
+def resize_seed(seed: PixelSeed, down: float, across: float) -> PixelSeed:
+    """The seed in an image that is scaled by these factors.
+
+    >>> resize_seed(PixelSeed(1, x=7, y=2), down=0.5, across=0.5)
+    PixelSeed(label=1, x=3, y=1)
+    """
+    return PixelSeed(seed.label, int((seed.x + 0.5) * across), int((seed.y + 0.5) * down))
+
+
+@dataclass(frozen=True, eq=False)
+class FetchedGaussian:
+    """A ``Gaussian`` on regions [H, W] that are fetched each time, rather than kept for every image."""
+
+    regions: Callable[[], IndexArray]
+    position: tuple[int, int]
+    cell: float
+
+    def __call__(self, tau: float) -> FloatArray:
+        """Mass of each node [V]."""
+        return Gaussian(self.regions(), self.position, self.cell)(tau)
+
+
+def grid_seeds(
+    seeds: Sequence[PixelSeed],
+    regions: IndexArray,
+    cell: float,
+    again: Callable[[], IndexArray] | None = None,
+) -> list[Seed]:
+    """The seeds with the masses of the superpixels around them."""
+    height, width = regions.shape
+    for s, seed in enumerate(seeds):
+        raise_problem(f"seeds[{s}]", seed_problem(seed, height, width))
+    if again is None:
+        return [Seed.in_grid(seed.label, (seed.y, seed.x), regions, cell) for seed in seeds]
+    places = [(seed.label, (seed.y, seed.x)) for seed in seeds]
+    return [Seed(k, int(regions[p]), FetchedGaussian(again, p, cell)) for k, p in places]
+
+
 SEEDS = Kind(
     "seeds",
     "seeds",
@@ -54,6 +95,7 @@ SEEDS = Kind(
         make_seed,
         seed_values,
         attrgetter("label"),
+        resize_seed,
         placed=True,
         problem=seed_problem,
     ),

@@ -18,9 +18,14 @@ def tag_values(_label: int) -> tuple[float, ...]:
     return ()
 
 
+def resize_tag(label: int, _down: float, _across: float) -> int:
+    """A tag is the same at any size."""
+    return label
+
+
 TAGS = Kind(
     "tags",
     "tags",
     mended=0.0,
-    table=Table("tags.csv", (), make_tag, tag_values, int, placed=False, unique=True),
+    table=Table("tags.csv", (), make_tag, tag_values, int, resize_tag, placed=False, unique=True),
 )
