@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, LabelClass
-from multiutility.datasets.folder import NewSample, write_dataset
+from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.studio.app import make_app
+from multiutility.studio.places import Places
 from multiutility.studio.server import Server, bound
+from multiutility.vision import Segmenter
+from multiutility.vision.features.boundary import Boundary
+from multiutility.vision.features.color_moments import ColorMean
+from multiutility.vision.features.preset import Preset
+from multiutility.vision.superpixels import Slic
 
 TOKEN = "right-token"
 CLASSES = Classes(
@@ -44,6 +52,20 @@ def write_meadow(path: Path) -> Path:
     samples = [NewSample(*parts) for parts in zip(NAMES, images, annotations, strict=True)]
     write_dataset(path, CLASSES, samples)
     return path
+
+
+def write_small_model(folder: Path, about: Mapping[str, Any] | None = None) -> Places:
+    """Learn the studio's model of a dataset in no time; it may be made to tell something else of itself."""
+    places = Places(folder)
+    places.own.mkdir(exist_ok=True)
+    preset = Preset("plain", Slic(20), (ColorMean(),), (Boundary(),))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Segmenter(preset, C=1.0, tol=0.5, max_iter=1).fit(DatasetFolder(folder))
+    if about is not None:
+        model.predictor_ = replace(model.predictor_, about=about)
+    model.save(places.model)
+    return places
 
 
 def horizon() -> NDArray[np.uint8]:

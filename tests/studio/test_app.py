@@ -21,7 +21,7 @@ from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.studio import review
-from studio_cases import COW, NAMES, SIZE, TOKEN, horizon, marks, packed, running
+from studio_cases import COW, NAMES, SIZE, TOKEN, horizon, marks, packed, running, write_small_model
 
 
 def test_dataset_and_images(client: httpx.Client) -> None:
@@ -153,6 +153,61 @@ def test_labels_are_not_named_while_masks_are_unread(
     while client.get("/api/images").json()["unread"]:
         time.sleep(0.01)
     assert len(client.get("/api/suggestions").json()["unidentified"]) == 1
+
+
+ESTIMATE = {"accuracy": [0.95, 0.93, 0.97], "mean_recall": [0.8, 0.7, 0.9], "mean_iou": [0.3, 0.0, 1.0]}
+
+
+def test_what_a_model_tells_outlives_the_studio(folder: Path) -> None:
+    chosen = {"start": "masks only", "class_weight": 0.5}
+    proven = {"start": "soft labels", "provable_error": {"soft labels, 0": 0.125}}
+    expected = (
+        "expected on new images: accuracy 0.950 (0.930 to 0.970), mean recall 0.800 (0.700 to 0.900), "
+        "mean IoU 0.300 (0.000 to 1.000); by cross-validation over 9 masks"
+    )
+    cases: list[tuple[dict[str, object], list[str]]] = [
+        (
+            {"chosen": chosen, "estimate": ESTIMATE, "n_masks": 9},
+            ["chosen: masks only, class weights 0.5", expected],
+        ),
+        (
+            {"chosen": proven, "estimate": None},
+            [
+                "chosen: weak annotations read by soft labels",
+                "expected on new images: provable errors of 12.5 %; for scores, masks are needed",
+            ],
+        ),
+        ({}, []),
+    ]
+    for about, told in cases:
+        write_small_model(folder, about)
+        for _ in range(2):
+            with running(folder) as origin:
+                answer = httpx.get(f"{origin}/api/dataset", headers={"x-studio-token": TOKEN})
+                assert answer.json()["model"]["told"] == told
+
+
+def test_models_that_tell_nonsense_do_not_stop_the_rest(client: httpx.Client, folder: Path) -> None:
+    for about in ({"chosen": {"class_weight": "x"}}, {"estimate": {**ESTIMATE, "accuracy": ["a", 0, 1]}}):
+        write_small_model(folder, about)
+        found = client.get("/api/dataset").json()
+        assert found["model"] is None
+        assert "its header cannot be used" in found["model_trouble"]
+
+
+def test_scores_on_new_images_are_compared_with_what_was_expected(client: httpx.Client, folder: Path) -> None:
+    places = write_small_model(folder, {"estimate": ESTIMATE, "n_masks": 3})
+    assert client.get("/api/images/two/prediction").status_code == 200
+    new = client.get("/api/scores").json()["new"]
+    for name, (_, low, high) in ESTIMATE.items():
+        assert new["expected"][name]["inside"] == (low <= new[name] <= high)
+    assert new["expected"]["mean_iou"]["inside"]
+    assert new["told"].startswith("the model expected accuracy 0.950 (0.930 to 0.970): ")
+    assert new["told"].endswith("mean IoU 0.300 (0.000 to 1.000): inside")
+    # What it has learned from says nothing about new ones.
+    places.write_facts({"learned": ["two"]})
+    learned = client.get("/api/scores").json()["learned"]
+    assert (learned["expected"], learned["told"]) == ({}, "")
 
 
 def test_damaged_files_do_not_stop_the_rest(client: httpx.Client, folder: Path) -> None:

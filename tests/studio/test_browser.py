@@ -22,8 +22,10 @@ from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.datasets.writing import NewSample, write_dataset
 from multiutility.kinds import PixelAnnotation
 from multiutility.studio.places import Places, write_json
+from multiutility.vision.about import about_lines
+from multiutility.vision.model_file import read_model
 from multiutility.vision.weaken import weak_annotation
-from studio_cases import TOKEN, running
+from studio_cases import TOKEN, running, write_small_model
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
@@ -417,13 +419,19 @@ def test_an_interrupted_training_is_offered_again(
 
 
 def test_train_review_next(studio: Studio) -> None:
+    write_small_model(studio.folder, {"chosen": {"start": "an old way"}})
     page = studio.window()
     page.goto(f"{studio.origin}/#/train")
+    page.wait_for_selector(".told p:has-text('read by an old way')")
     page.get_by_role("button", name="Train").click()
     page.wait_for_selector("progress")
     page.wait_for_selector("text=The model has learned from 3 pictures", timeout=TRAINING)
     page.wait_for_selector(".chart path.curve")
     page.wait_for_selector("button:has-text('Train')", timeout=TRAINING)
+    told = about_lines(read_model(studio.folder / "studio" / "model.safetensors")[0].about)
+    assert told[0].startswith("chosen: ")
+    page.wait_for_selector(".told p >> visible=true")
+    assert page.locator(".told p").all_text_contents() == [f"{line}." for line in told]
     page.goto(f"{studio.origin}/#/review/{BARE}")
     page.wait_for_selector("canvas[data-shown=prediction]")
     page.get_by_label("Opacity").fill("0")
@@ -461,6 +469,35 @@ def test_train_review_next(studio: Studio) -> None:
     assert len(list(predictions.glob("*/beliefs/later.json"))) == 1
     page.locator(".suggestions a").first.click()
     page.wait_for_selector("canvas.picture")
+
+
+def test_what_a_model_tells_is_shown_as_text(studio: Studio) -> None:
+    estimate = {"accuracy": [0.9, 0.85, 0.95], "mean_recall": [0.8, 0.7, 0.9], "mean_iou": [0.3, 0, 1]}
+    chosen = {"start": "<img src=x onerror=document.title='run'>"}
+    # As after a restart: there is a model, and this studio has not trained it.
+    write_small_model(studio.folder, {"chosen": chosen, "estimate": estimate, "n_masks": 3})
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/train")
+    page.wait_for_selector("text=There is a model.")
+    assert page.locator(".told p").all_text_contents() == [
+        f"chosen: weak annotations read by {chosen['start']}.",
+        "expected on new images: accuracy 0.900 (0.850 to 0.950), mean recall 0.800 (0.700 to 0.900), "
+        "mean IoU 0.300 (0.000 to 1.000); by cross-validation over 3 masks.",
+    ]
+    assert page.locator(".told img").count() == 0
+    page.goto(f"{studio.origin}/#/review")
+    page.wait_for_selector("canvas[data-shown=prediction]")
+    page.get_by_role("link", name="Scores").click()
+    page.wait_for_selector("text=mean IoU 0.300 (0.000 to 1.000): inside.")
+    assert page.title() != "run"
+
+
+def test_a_model_that_tells_nothing(studio: Studio) -> None:
+    write_small_model(studio.folder, {})
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/train")
+    page.wait_for_selector("text=There is a model.")
+    assert page.locator(".told").is_hidden()
 
 
 def test_labels_that_cannot_be_told_apart_are_named(studio: Studio) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,7 @@ from multiutility.studio.pictures import Pictures
 from multiutility.studio.places import Places, StudioWarning
 from multiutility.studio.predictions import VERSION, Files, Predictions
 from multiutility.studio.training import Training
-from multiutility.vision import Segmenter
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.color_moments import ColorMean
-from multiutility.vision.features.preset import Preset
-from multiutility.vision.superpixels import Slic
+from studio_cases import write_small_model
 
 DAMAGED_JOBS: list[bytes] = [
     b'{"status": "do',
@@ -77,14 +72,7 @@ def test_an_event_that_was_cut_off_does_not_spoil_the_next(folder: Path) -> None
 @pytest.fixture
 def model(folder: Path) -> Places:
     """The studio's places with a model."""
-    places = Places(folder)
-    places.own.mkdir()
-    preset = Preset("plain", Slic(20), (ColorMean(),), (Boundary(),))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        learned = Segmenter(preset, C=1.0, tol=0.5, max_iter=1).fit(DatasetFolder(folder))
-    learned.save(places.model)
-    return places
+    return write_small_model(folder)
 
 
 def test_damaged_facts_of_a_model_are_set_aside(model: Places) -> None:

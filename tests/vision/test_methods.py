@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import unary_loss
@@ -22,9 +23,11 @@ from multiutility.learning.starts.masks import Masks
 from multiutility.parallel import Threads
 from multiutility.vision import Segmenter, features
 from multiutility.vision.about import about_lines, judged, judged_text
+from multiutility.vision.evaluation import Evaluation
 from multiutility.vision.learning import Units
 from multiutility.vision.model_file import KEY, ModelFileError, checksum
 from multiutility.vision.training_set import TrainingSet, annotated_photos
+from pieces import texts
 from toy import toy_preset, write_mixed, write_toy
 
 FAST: dict[str, Any] = {"tol": 0.3, "max_iter": 2}
@@ -180,13 +183,61 @@ def test_files_of_before_are_read(masks: TrainingSet, tmp_path: Path, loss: str,
         Segmenter.load(path)
 
 
-@pytest.mark.parametrize("about", [3, {"estimate": {"accuracy": [1, 2, 3]}}, {"chosen": 1}, {"estimate": 1}])
+@pytest.mark.parametrize(
+    "about",
+    [
+        3,
+        {"estimate": {"accuracy": [1, 2, 3]}},
+        {"estimate": 1},
+        {"estimate": {"accuracy": ["a", 0, 1], "mean_recall": [1, 0, 1], "mean_iou": [1, 0, 1]}},
+        {"chosen": 1},
+        {"chosen": {"class_weight": "x"}},
+        {"chosen": {"trials": [1]}},
+        {"chosen": {"provable_error": 0.5}},
+    ],
+)
 def test_files_that_tell_nonsense_are_refused(masks: TrainingSet, tmp_path: Path, about: Any) -> None:
     path = tmp_path / "m.safetensors"
     Segmenter(toy_preset(), **FAST).fit_prepared(masks).save(path)
     write_header(path, {**header_of(path), "about": about})
     with pytest.raises(ModelFileError, match="its header cannot be used"):
         Segmenter.load(path)
+
+
+def test_scores_are_compared_with_what_was_expected(
+    masks: TrainingSet, folder: DatasetFolder, tmp_path: Path
+) -> None:
+    model = Segmenter(toy_preset(), **FAST).fit_prepared(masks)
+    assert model.estimate_ is not None
+    model.save(tmp_path / "m.safetensors")
+    for one in (model, Segmenter.load(tmp_path / "m.safetensors")):
+        scores = one.evaluate(folder.split("validation"))
+        assert list(scores["expected"]) == ["accuracy", "mean_recall", "mean_iou"]
+        for name, (value, low, high) in model.estimate_.facts.items():
+            found = scores["expected"][name]
+            assert (found["expected"], found["low"], found["high"]) == (value, low, high)
+            assert found["inside"] == (low <= scores[name] <= high)
+        assert "the model expected accuracy" in " ".join(texts(scores._repr_html_()))
+        json.dumps(scores, allow_nan=False)
+    paper = Segmenter(toy_preset(), method="paper", **FAST).fit_prepared(masks)
+    assert paper.evaluate(folder.split("validation"))["expected"] == {}
+
+
+def test_scores_at_the_ends_of_an_interval_are_inside() -> None:
+    classes = Classes([LabelClass("sky", (0, 0, 9)), LabelClass("cow", (9, 0, 0))])
+    # Accuracy 9 / 10, recall (3 / 4 + 1) / 2, IoU (3 / 4 + 6 / 7) / 2.
+    matrix = np.array([[3.0, 1.0], [0.0, 6.0]])
+    estimate = {"accuracy": [0.8, 0.7, 0.9], "mean_recall": [0.9, 0.88, 0.92], "mean_iou": [0.8, 0.75, 0.85]}
+    found = Evaluation(classes, classes.names, matrix, {"one": 0.9}, {"estimate": estimate})
+    inside = {name: one["inside"] for name, one in found.expected.items()}
+    assert inside == {"accuracy": True, "mean_recall": False, "mean_iou": True}
+    assert (
+        "the model expected accuracy 0.800 (0.700 to 0.900): inside; mean recall 0.900 (0.880 to 0.920): "
+        "outside; mean IoU 0.800 (0.750 to 0.850): inside"
+    ) in texts(found._repr_html_())
+    nothing = Evaluation(classes, classes.names, np.zeros((2, 2)), {}, {"estimate": estimate})
+    assert nothing.expected == {}
+    assert Evaluation(classes, classes.names, matrix, {}).to_dict()["expected"] == {}
 
 
 def test_sentences() -> None:

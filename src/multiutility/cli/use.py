@@ -115,7 +115,7 @@ def evaluate(
     Example: [b]multiutility evaluate model.safetensors DIR --split validation[/b]
     """
     from multiutility.cli.tables import show_scores
-    from multiutility.vision.about import judged, judged_text
+    from multiutility.vision.about import judged_text
     from multiutility.vision.evaluation import evaluate as compare
     from multiutility.vision.model_file import read_model
     from multiutility.vision.report import PICTURES
@@ -132,13 +132,12 @@ def evaluate(
         dataset, skipped = comparable(dataset, skip_bad, cores(jobs), note)
         found = compare(predictor, dataset, cores(jobs), kept, partial(note, "predicting"))
     scores = found.to_dict()
-    compared = judged(predictor.about, scores)
     if json:
-        show_json({**scores, "expected": compared, "skipped": [one.to_dict() for one in skipped]})
+        show_json({**scores, "skipped": [one.to_dict() for one in skipped]})
     else:
         show_scores(scores)
-        if compared:
-            tell(judged_text(compared))
+        if found.expected:
+            tell(judged_text(found.expected))
     if not no_pictures:
         from multiutility.vision.report import save_evaluation
 

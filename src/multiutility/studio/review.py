@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Model, Predictions
+from multiutility.vision.about import about_lines, judged_text
 from multiutility.vision.evaluation import Evaluation, joint_names
 from multiutility.vision.report import known_values
 from multiutility.vision.suggestions import Belief, Known, Patch, Suggestion, suggestions
@@ -40,13 +42,14 @@ class Review:
         self._unreadable: set[str] = set()
 
     def model(self) -> dict[str, Any] | None:
-        """Return what the current model was made of, if there is one."""
+        """Return what the current model was made of, and what it tells of itself, if there is one."""
         model = self._predictions.model()
         if model is None:
             return None
         facts = self._places.read_facts()
-        told = {key: facts.get(key) for key in ("n_images", "seconds", "features")}
-        return {"key": model.key, "classes": list(model.predictor.classes.names), **told}
+        made = {key: facts.get(key) for key in ("n_images", "seconds", "features")}
+        told = about_lines(model.predictor.about)
+        return {"key": model.key, "classes": list(model.predictor.classes.names), **made, "told": told}
 
     def trouble(self) -> str | None:
         """Return why the model cannot be used, if there is one that cannot."""
@@ -75,7 +78,9 @@ class Review:
                 elif matrix.any():
                     parts["learned" if sample.name in learned else "new"][sample.name] = matrix
         names = joint_names(dataset.classes, model.predictor.classes, str(dataset.path))
-        found = {part: scored(dataset.classes, names, one) for part, one in parts.items() if one}
+        # What a model expects is for new images only.
+        about = {"new": model.predictor.about, "learned": {}}
+        found = {part: scored(dataset.classes, names, one, about[part]) for part, one in parts.items() if one}
         return {"waiting": waiting, **found}
 
     def suggestions(self) -> dict[str, Any]:
@@ -177,12 +182,16 @@ class Review:
         return self._confusions.get(key)
 
 
-def scored(classes: Classes, names: tuple[str, ...], matrices: dict[str, FloatArray]) -> dict[str, Any]:
-    """Return scores and the confusion matrix of some images, as JSON."""
+def scored(
+    classes: Classes, names: tuple[str, ...], matrices: dict[str, FloatArray], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return scores and the confusion matrix of some images, as JSON; ``about`` has what was expected."""
     accuracies = {name: accuracy(matrix) for name, matrix in matrices.items()}
     total = np.sum(list(matrices.values()), axis=0)
-    evaluation = Evaluation(classes, names, total, accuracies)
-    return {**evaluation.to_dict(), "names": names, "matrix": total.tolist(), "images": accuracies}
+    evaluation = Evaluation(classes, names, total, accuracies, about)
+    told = judged_text(evaluation.expected)
+    shown = {"names": names, "matrix": total.tolist(), "images": accuracies, "told": told}
+    return {**evaluation.to_dict(), **shown}
 
 
 def known_of(sample: Sample) -> Known:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multiutility.arrays import FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.display import classes_html, table_html
+from multiutility.vision.about import NAMES, judged_text
 
 if TYPE_CHECKING:
     from multiutility.vision.evaluation import Evaluation
@@ -28,9 +29,8 @@ class ScoreTable(dict[str, Any]):
 
 
 def scores_html(scores: Mapping[str, Any]) -> str:
-    """Return accuracy, means, and what was found of each class that is there."""
-    names = (("accuracy", "accuracy"), ("mean_recall", "mean recall"), ("mean_iou", "mean IoU"))
-    means = ", ".join(f"{text} <b>{share(scores[name])}</b>" for name, text in names)
+    """Return accuracy, means, whether they were to be expected, and what was found of each class there is."""
+    means = ", ".join(f"{text} <b>{share(scores[name])}</b>" for name, text in NAMES.items())
     classes = scores["classes"].items()
     rows = [
         (escape(name), share(one["recall"]), share(one["iou"]), f"{one['pixels']:,}")
@@ -38,7 +38,9 @@ def scores_html(scores: Mapping[str, Any]) -> str:
         if one["pixels"]
     ]
     table = table_html(["class", "recall", "IoU", "pixels"], rows)
-    return f"<div><p>{means} ({scores['n_images']} images)</p>{table}</div>"
+    compared = escape(judged_text(scores["expected"]))
+    line = f"<p>{compared}</p>" if compared else ""
+    return f"<div><p>{means} ({scores['n_images']} images)</p>{line}{table}</div>"
 
 
 def evaluation_html(evaluation: Evaluation) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from multiutility.arrays import FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.metrics import accuracy, confusion, intersection_over_union, mean_iou, mean_recall, recall
+from multiutility.vision.about import judged
 from multiutility.vision.display import ScoreTable, evaluation_html
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.predictor import Prediction, Predictor, Progress
@@ -23,13 +25,14 @@ class Evaluation:
     """Confusion of a dataset's masks with predictions, and the accuracy on each image.
 
     ``matrix`` has a row and a column for each of ``names``: the dataset's classes first, then those that only
-    the model knows; they never are right.
+    the model knows; they never are right. ``about`` is what the model tells of itself, if it does.
     """
 
     classes: Classes
     names: tuple[str, ...]
     matrix: FloatArray
     accuracies: dict[str, float]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -51,6 +54,23 @@ class Evaluation:
         """Mean intersection over union of the classes; rare classes left out."""
         return mean_iou(self.matrix, self.left_out)
 
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """Accuracy, mean recall and mean IoU; None for those that are not defined."""
+        return {
+            "accuracy": defined(self.accuracy),
+            "mean_recall": defined(self.mean_recall),
+            "mean_iou": defined(self.mean_iou),
+        }
+
+    @property
+    def expected(self) -> dict[str, dict[str, Any]]:
+        """For each measure what the model has promised for new images, and whether the score is ``inside``.
+
+        Nothing, if it has promised nothing.
+        """
+        return judged(self.about, self.measures)
+
     def ranked(self) -> list[str]:
         """Names of the images, best first."""
         return sorted(self.accuracies, key=lambda name: (-self.accuracies[name], name))
@@ -63,14 +83,13 @@ class Evaluation:
             self.matrix.sum(1),
         )
         scores = {
-            "accuracy": defined(self.accuracy),
-            "mean_recall": defined(self.mean_recall),
-            "mean_iou": defined(self.mean_iou),
+            **self.measures,
             "n_images": len(self.accuracies),
             "classes": {
                 name: {"recall": defined(recalls[k]), "iou": defined(unions[k]), "pixels": int(pixels[k])}
                 for k, name in enumerate(self.classes.names)
             },
+            "expected": self.expected,
         }
         return ScoreTable(scores)
 
@@ -105,7 +124,7 @@ def evaluate(
             matrix += one
     if not accuracies:
         raise ValueError(f"{dataset.path}: no image has a mask: there is nothing to compare with")
-    return Evaluation(dataset.classes, names, matrix, accuracies)
+    return Evaluation(dataset.classes, names, matrix, accuracies, predictor.about)
 
 
 def predictions(

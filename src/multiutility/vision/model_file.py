@@ -15,7 +15,7 @@ from safetensors.numpy import save
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.files import replacing
-from multiutility.vision.about import estimate_of
+from multiutility.vision.about import about_lines, estimate_of
 from multiutility.vision.features.preset import FittedPreset
 from multiutility.vision.predictor import Predictor
 
@@ -156,10 +156,11 @@ def renamed(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_about(about: Any) -> dict[str, Any]:
-    """Return what a model tells of itself; raise if it cannot be read."""
+    """Return what a model tells of itself; raise if it cannot be told."""
     if not isinstance(about, dict) or not isinstance(about.get("chosen", {}), dict):
         raise TypeError("about is no object")
     estimate_of(about)
+    about_lines(about)
     return about
 
 

@@ -29,7 +29,7 @@ from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor
 from multiutility.vision import defaults
 from multiutility.vision.about import about_lines, about_model, estimate_of
-from multiutility.vision.display import fitted_html
+from multiutility.vision.display import ScoreTable, fitted_html
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
@@ -279,11 +279,12 @@ class Segmenter(BaseEstimator):
         """
         return [prediction.scores for prediction in self._predictions(images)]
 
-    def evaluate(self, dataset: DatasetFolder) -> dict[str, Any]:
+    def evaluate(self, dataset: DatasetFolder) -> ScoreTable:
         """Compare predictions with the masks of a dataset.
 
-        Returns ``accuracy``, ``mean_recall``, ``mean_iou``, ``n_images`` and for each of ``classes`` its
-        ``recall``, ``iou`` and ``pixels``; see ``Evaluation``.
+        Returns ``accuracy``, ``mean_recall``, ``mean_iou``, ``n_images``, for each of ``classes`` its
+        ``recall``, ``iou`` and ``pixels``, and as ``expected``, for each measure that ``estimate_`` has, the
+        value, ``low``, ``high``, and whether the score is ``inside``; see ``Evaluation``.
         """
         check_is_fitted(self, "predictor_")
         store = FeatureStore(self.store, half=self.half)

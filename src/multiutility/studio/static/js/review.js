@@ -362,6 +362,7 @@ class ScorePage {
         number(one.mean_recall, "mean recall of the classes"),
         number(one.mean_iou, "mean overlap (IoU)"),
       ),
+      h("div", { class: "told", hidden: !one.told }, h("p", {}, `${one.told}.`)),
       h("div", { class: "tables" },
         h(
           "table",

@@ -24,12 +24,14 @@ class TrainPage {
     this.job = job;
     this.reset();
     this.status = h("p", { role: "status", class: "intro" });
+    this.about = h("div", { class: "told card" });
     this.details = h("div", { class: "progress" });
     this.figure = h("figure", { class: "curve-figure" });
     this.actions = h("div", { class: "row" });
     this.form = this.buildForm();
     view.replaceChildren(h("section", { class: "page" },
-      h("h1", {}, "Train"), this.buildCounts(), this.form, this.status, this.actions, this.details, this.figure));
+      h("h1", {}, "Train"), this.buildCounts(), this.form, this.status, this.actions, this.about,
+      this.details, this.figure));
     this.connect();
     this.draw();
   }
@@ -101,7 +103,7 @@ class TrainPage {
       { type: "button", class: "primary big", id: "train", onclick: () => this.start() },
       "Train",
     );
-    return h("div", { class: "train-form" },
+    return h("div", { class: "train-form card" },
       h("label", { for: "features" }, "How to look at pictures"), this.features,
       h("label", { class: "check", for: "hold-out", hidden: !this.job.annotated.mask }, this.holdOut,
         h("span", {}, "Set one of five masks aside, to score the model on pictures that it has not learned from")),
@@ -151,7 +153,12 @@ class TrainPage {
   }
 
   finished() {
-    loadDataset().then(loadImages).catch((error) => toast(error.message, "bad"));
+    this.reading = true;
+    loadDataset().then(() => {
+      this.reading = false;
+      this.draw();
+      return loadImages();
+    }).catch((error) => toast(error.message, "bad"));
   }
 
   draw() {
@@ -162,6 +169,7 @@ class TrainPage {
     this.status.textContent = this.sentence();
     this.status.className = `intro ${this.away || status === "failed" ? "bad" : ""}`;
     this.drawActions(running);
+    this.drawAbout(running);
     this.drawStages(running);
     this.drawCurve();
   }
@@ -213,6 +221,17 @@ class TrainPage {
     const texts = actions.map((one) => one.textContent).join();
     if (texts !== this.shownActions) this.actions.replaceChildren(...actions);
     this.shownActions = texts;
+  }
+
+  // What the model tells of itself; nothing of an old one while there is about to be a new one.
+  drawAbout(running) {
+    const told = this.reading || (running && !this.model) ? [] : state.dataset.model?.told ?? [];
+    this.about.hidden = !told.length;
+    const texts = told.join();
+    if (texts !== this.shownAbout) {
+      this.about.replaceChildren(h("h2", {}, "The model"), ...told.map((line) => h("p", {}, `${line}.`)));
+    }
+    this.shownAbout = texts;
   }
 
   drawStages(running) {

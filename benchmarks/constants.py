@@ -1,0 +1,169 @@
+"""Constants of learning at half and twice their values: ``python benchmarks/constants.py DATASET...``.
+
+A third of the training images is held out. From the others, with no masks or with five, weak annotations are
+read as in training; a regression on what was read is judged by the third. The table has the change of the
+mean of accuracy, mean recall and mean IoU, in points.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+from unittest.mock import patch
+
+import numpy as np
+
+from multiutility.annotations import expected
+from multiutility.arrays import FloatArray
+from multiutility.experiments.methods import without_advice
+from multiutility.experiments.study import Fold, Setup, Study
+from multiutility.kinds.mask import label_histograms
+from multiutility.learning import estimators
+from multiutility.learning.examples import Example
+from multiutility.learning.selection import choice, evidence, masked, reading, regression, unmasked
+from multiutility.learning.selection.choice import Choice, Data
+from multiutility.learning.selection.choose import choose
+from multiutility.learning.selection.evidence import confusion, scores
+from multiutility.learning.selection.regression import fit_logistic
+from multiutility.learning.starts import soft
+from multiutility.vision.segmenter import Segmenter
+
+# Constants by module; those of functions' arguments are changed where the function is called.
+NAMES: dict[ModuleType, Sequence[str]] = {
+    soft: ("BALANCE", "CERTAIN", "LEAST", "LEAST_COVERED", "TELLING"),
+    reading: ("FIRMNESS", "LEAST_LOG"),
+    expected: ("TILT",),
+    evidence: ("TOLERATED",),
+    masked: ("ALPHAS",),
+    unmasked: ("UNJUDGED", "FALL", "REACHES"),
+    choice: ("RIDGE", "FEWER", "MOST_WEAK"),
+    regression: ("N_AXES", "FREE"),
+}
+ARGUMENTS: dict[str, Any] = {
+    "sharpness": soft.SHARPNESS,
+    "locality": 5.0,
+    "n_iterations": 15,
+    "shrinkage": (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
+}
+
+
+Start: TypeAlias = Callable[..., Any]
+
+
+class CapturedError(Exception):
+    """What learning begins with was captured."""
+
+
+def captured(study: Study, kinds: str, n_masks: int) -> tuple[list[Example], Sequence[Any]]:
+    """Return the examples and rehearsals that training would choose by."""
+    kept: list[Any] = []
+
+    def keep(examples: Any, rehearsals: Any, *_: Any) -> Choice:
+        kept.extend((examples, rehearsals))
+        raise CapturedError
+
+    training = study.training_set(kinds, study.choice(kinds, n_masks, 0))
+    with patch.object(estimators, "choose", keep), without_advice(), suppress(CapturedError):
+        Segmenter(training.preset.preset).fit_prepared(training)
+    return kept[0], kept[1]
+
+
+def score(study: Study, examples: list[Example], rehearsals: Sequence[Any], start: Start) -> float:
+    """Mean of the measures on held-out images, in points."""
+    chosen = choose(examples, rehearsals, start)
+    full = [n for n, one in enumerate(examples) if one.annotation.strong]
+    weak = [n for n, one in enumerate(examples) if not one.annotation.strong]
+    data = Data(examples, full, weak)
+    parts = [regression.Targets(data.features(n), choice.truth_of(examples[n])) for n in full]
+    if chosen.alpha:
+        for n in weak:
+            posterior = chosen.posteriors[n]
+            assert posterior is not None
+            parts.append(data.targets(n, posterior).times(chosen.alpha))
+    weights = fit_logistic(parts, choice.RIDGE, chosen.balance or 0.0)
+    found = [
+        confusion(truth, (data.space(one.problem) @ weights.T.astype(np.float32)).argmax(axis=1))
+        for one, truth in zip(study.test.prepared, truths(study), strict=True)
+    ]
+    return 100 * float(scores(np.sum(found, axis=0)).mean())
+
+
+def truths(study: Study) -> list[FloatArray]:
+    """Sizes of the true labels of the held-out images' regions, which add up to 1."""
+    found = []
+    for one, mask in zip(study.test.prepared, study.test.images.masks, strict=True):
+        sizes = label_histograms(mask, one.regions, len(study.classes))
+        found.append(sizes / max(float(sizes.sum()), 1.0))
+    return found
+
+
+def settings() -> Iterator[tuple[str, Any]]:
+    """Yield names of constants with a context in which each is changed by a factor."""
+    for module, names in NAMES.items():
+        for name in names:
+            yield name.lower(), partial(changed, module, name)
+    for name, value in ARGUMENTS.items():
+        yield name, partial(with_argument, name, value)
+
+
+@contextmanager
+def changed(module: ModuleType, name: str, factor: float) -> Iterator[Start]:
+    """Multiply a constant by a factor, wherever it is known."""
+    value = scaled(getattr(module, name), factor)
+    with ExitStack() as stack:
+        for one in NAMES:
+            if hasattr(one, name):
+                stack.enter_context(patch.object(one, name, value))
+        yield soft.soft_start
+
+
+@contextmanager
+def with_argument(name: str, value: Any, factor: float) -> Iterator[Start]:
+    """Multiply an argument of the soft start by a factor."""
+    yield partial(soft.soft_start, **{name: scaled(value, factor)})
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """Multiply a number, or all of a sequence; what counts stays whole."""
+    if isinstance(value, tuple):
+        return tuple(scaled(one, factor) for one in value)
+    return max(1, round(value * factor)) if isinstance(value, int) else value * factor
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="+", type=Path)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--mixes", default="tags+boxes:0,points:0,tags+boxes:5")
+    options = parser.parse_args()
+    cells = []
+    for data in options.data:
+        study = Study.open(
+            Setup(data, "train", "train", "deep", "msrc21", store=options.store, fold=Fold(0, 3))
+        )
+        for mix in options.mixes.split(","):
+            kinds, n_masks = mix.split(":")
+            examples, rehearsals = captured(study, kinds, int(n_masks))
+            base = score(study, examples, rehearsals, soft.soft_start)
+            cells.append((f"{data.name}, {kinds}, {n_masks} masks", study, examples, rehearsals, base))
+    print("| constant | " + " | ".join(f"{cell[0]} ({cell[4]:.1f})" for cell in cells) + " |", flush=True)
+    print("| --- |" + " --- |" * len(cells), flush=True)
+    for name, context in settings():
+        row = []
+        for _, study, examples, rehearsals, base in cells:
+            differences = []
+            for factor in (0.5, 2.0):
+                with context(factor) as start:
+                    differences.append(f"{score(study, examples, rehearsals, start) - base:+.1f}")
+            row.append(" / ".join(differences))
+        print(f"| {name} | " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
