@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from multiutility.kinds.boxes import BOXES, PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
 from multiutility.kinds.mask import MASK
+from multiutility.kinds.objects import Content
 from multiutility.kinds.seeds import SEEDS, PixelSeed
 from multiutility.kinds.tags import TAGS
 
@@ -63,3 +65,5 @@ BY_DETAIL: tuple[Kind, ...] = tuple(sorted(KINDS, key=lambda kind: -kind.mended)
 # By name, those that are kept in tables, and those that are kept in index images.
 TABLES: dict[str, Table[Any]] = {kind.name: kind.table for kind in KINDS if kind.table is not None}
 INDEX_IMAGES: dict[str, IndexImages] = {kind.name: kind.images for kind in KINDS if kind.images is not None}
+# How those are made that can be made of masks.
+WEAKENED: dict[str, Callable[[Content], Any]] = {kind.name: kind.weaken for kind in KINDS if kind.weaken}

@@ -11,6 +11,7 @@ import numpy as np
 from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.arrays import MAX_INDEX, IndexArray
 from multiutility.kinds.kind import Kind, Table
+from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
 # Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
@@ -178,10 +179,21 @@ def union_area(boxes: Sequence[PixelBox]) -> float:
     return float(np.diff(y) @ inside @ np.diff(x))
 
 
+def box_of(thing: Object) -> PixelBox:
+    """The tight box of an object."""
+    return PixelBox(thing.label, thing.columns.start, thing.rows.start, thing.columns.stop, thing.rows.stop)
+
+
+def outline(content: Content) -> tuple[PixelBox, ...]:
+    """A tight box for each object."""
+    return tuple(map(box_of, content.outlined))
+
+
 BOXES = Kind(
     "boxes",
     "boxes",
     mended=0.8,  # it leaves open which of its pixels are the object
+    weaken=outline,
     table=Table(
         "boxes.csv",
         ("left", "top", "right", "bottom"),

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+import numpy as np
+from scipy import ndimage
+
 from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
-from multiutility.arrays import FloatArray, IndexArray
+from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.kinds.kind import Kind, Table
+from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
 
@@ -85,10 +89,37 @@ def grid_seeds(
     return [Seed(k, int(regions[p]), FetchedGaussian(again, p, cell)) for k, p in places]
 
 
+def seed_of(segment: Object) -> PixelSeed:
+    """The pole of inaccessibility of an object: the pixel that is farthest from the outside."""
+    y, x = pole(segment.pixels)
+    return PixelSeed(segment.label, segment.columns.start + x, segment.rows.start + y)
+
+
+def pole(pixels: BoolArray) -> tuple[int, int]:
+    """Row and column of the pixel that is farthest from all that is outside [H, W], its border included.
+
+    Of several, the one nearest to their mean: the middle of a bar, not its end.
+
+    >>> pole(np.ones((3, 9), dtype=np.bool_))
+    (1, 4)
+    """
+    distances = ndimage.distance_transform_edt(np.pad(pixels, 1))[1:-1, 1:-1]
+    places = np.argwhere(distances == distances.max())
+    nearest = np.square(places - places.mean(axis=0)).sum(axis=1).argmin()
+    row, column = places[nearest].tolist()
+    return row, column
+
+
+def click(content: Content) -> tuple[PixelSeed, ...]:
+    """A point in each segment."""
+    return tuple(map(seed_of, content.clicked))
+
+
 SEEDS = Kind(
     "seeds",
     "seeds",
     mended=0.5,  # it leaves open how far the object reaches
+    weaken=click,
     table=Table(
         "seeds.csv",
         ("x", "y"),

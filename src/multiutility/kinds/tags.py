@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multiutility.kinds.kind import Kind, Table
+from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem
 
 
@@ -23,9 +24,15 @@ def resize_tag(label: int, _down: float, _across: float) -> int:
     return label
 
 
+def name(content: Content) -> tuple[int, ...]:
+    """A tag for each label that is to be named."""
+    return content.named
+
+
 TAGS = Kind(
     "tags",
     "tags",
     mended=0.0,
+    weaken=name,
     table=Table("tags.csv", (), make_tag, tag_values, int, resize_tag, placed=False, unique=True),
 )
