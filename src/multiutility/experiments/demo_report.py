@@ -30,8 +30,9 @@ from multiutility.experiments.markup import (
     share_cell,
     table,
 )
+from multiutility.kinds.drawing import overlay
 from multiutility.vision.evaluation import Evaluation
-from multiutility.vision.render import draw_annotation, overlay
+from multiutility.vision.render import draw_annotation
 
 MASKS, NAIVE, OURS = "masks only", "filled in", "all annotations"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.arrays import MAX_INDEX, IndexArray
+from multiutility.kinds.drawing import Sketch, contrast, text_height
 from multiutility.kinds.kind import Kind, Table
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
@@ -189,10 +190,22 @@ def outline(content: Content) -> tuple[PixelBox, ...]:
     return tuple(map(box_of, content.outlined))
 
 
+def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
+    """Frames in two colors, so that they are seen on any ground; the largest box of a label has its name."""
+    for box in sorted(boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
+        color = sketch.color(box.label)
+        # Pillow draws on pixels, both ends included.
+        frame = (box.left, box.top, max(box.right - 1, box.left), max(box.bottom - 1, box.top))
+        sketch.draw.rectangle(frame, outline=contrast(color), width=sketch.unit + 2)
+        sketch.draw.rectangle(frame, outline=color, width=sketch.unit + 1)
+        sketch.write_name(box.label, box.left, box.top - text_height(sketch.font) - 2)
+
+
 BOXES = Kind(
     "boxes",
     "boxes",
     mended=0.8,  # it leaves open which of its pixels are the object
+    draw=draw_boxes,
     weaken=outline,
     table=Table(
         "boxes.csv",

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem, number
 
@@ -96,13 +97,15 @@ class Kind:
     """A kind of annotation: its name, which is the field of ``PixelAnnotation``, and where it is kept.
 
     It has a table, with a tuple of entries for each image, or index images, with an array or None. ``mended``
-    is the part of a model's expected error, in what an annotation speaks of, that it takes away. ``weaken``
-    makes the value of an image whose mask is known; it is None for masks themselves.
+    is the part of a model's expected error, in what an annotation speaks of, that it takes away. ``draw``
+    shows a value on its image. ``weaken`` makes the value of an image whose mask is known; it is None for
+    masks themselves.
     """
 
     name: str
     plural: str
     mended: float
+    draw: Callable[[Sketch, Any], None]
     weaken: Callable[[Content], Any] | None = None
     table: Table[Any] | None = None
     images: IndexImages | None = None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray, IndexArray
+from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.kind import IndexImages, Kind
 from multiutility.kinds.problems import Problem, raise_problem, size_problem
 
@@ -38,4 +39,4 @@ def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int
     return counts[:, 1:].astype(np.float64)
 
 
-MASK = Kind("mask", "masks", mended=1.0, images=IndexImages(FOLDER, mask_problem))
+MASK = Kind("mask", "masks", mended=1.0, draw=Sketch.cover, images=IndexImages(FOLDER, mask_problem))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import ndimage
 from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
+from multiutility.kinds.drawing import Sketch, contrast
 from multiutility.kinds.kind import Kind, Table
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
@@ -115,10 +117,26 @@ def click(content: Content) -> tuple[PixelSeed, ...]:
     return tuple(map(seed_of, content.clicked))
 
 
+def draw_seeds(sketch: Sketch, seeds: Sequence[PixelSeed]) -> None:
+    """Dots in two colors; the first seed of a label has its name."""
+    for seed in seeds:
+        sketch.write_name(seed.label, seed.x + 5 * sketch.unit, seed.y - 4 * sketch.unit)
+        # Last, as names at the edge would hide them.
+        sketch.above.append(partial(draw_seed, sketch, seed))
+
+
+def draw_seed(sketch: Sketch, seed: PixelSeed) -> None:
+    """A dot."""
+    color = sketch.color(seed.label)
+    sketch.draw.circle((seed.x, seed.y), 4 * sketch.unit, fill=contrast(color))
+    sketch.draw.circle((seed.x, seed.y), 3 * sketch.unit, fill=color)
+
+
 SEEDS = Kind(
     "seeds",
     "seeds",
     mended=0.5,  # it leaves open how far the object reaches
+    draw=draw_seeds,
     weaken=click,
     table=Table(
         "seeds.csv",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.kind import Kind, Table
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem
@@ -29,10 +30,16 @@ def name(content: Content) -> tuple[int, ...]:
     return content.named
 
 
+def draw_tags(sketch: Sketch, labels: tuple[int, ...]) -> None:
+    """Tags have no place: they are listed."""
+    sketch.listed += labels
+
+
 TAGS = Kind(
     "tags",
     "tags",
     mended=0.0,
+    draw=draw_tags,
     weaken=name,
     table=Table("tags.csv", (), make_tag, tag_values, int, resize_tag, placed=False, unique=True),
 )
