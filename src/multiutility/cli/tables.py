@@ -29,7 +29,7 @@ def show_summary(summary: Summary) -> None:
     if splits:
         show(f"Splits: {', '.join(splits)}")
     table = plain_table("class", "kind")
-    for column in ("pixels", "share", *(kind.plural for kind in KINDS)):
+    for column in ("pixels", "share", *(kind.words.plural for kind in KINDS)):
         table.add_column(column, justify="right")
     total = sum(one.pixels for one in summary.classes)
     for one in summary.classes:

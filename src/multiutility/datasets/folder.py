@@ -17,7 +17,7 @@ from multiutility.datasets.display import dataset_html
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import image_size, read_image, read_instances, read_mask
 from multiutility.datasets.writing import NewSample, write_dataset
-from multiutility.kinds import INDEX_IMAGES, TABLES, PixelAnnotation
+from multiutility.kinds import INDEX_IMAGES, KINDS, TABLES, PixelAnnotation
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.problems import Problem, size_problem
 
@@ -82,7 +82,7 @@ class Sample:
 
     def annotation(self) -> PixelAnnotation:
         """All that is annotated; boxes may reach beyond the image, but have pixels in it."""
-        if any(TABLES[kind].placed for kind in self.rows):
+        if any(kind.placed and kind.name in self.rows for kind in KINDS):
             height, width = self.size()
             for kind, rows in self.rows.items():
                 table = TABLES[kind]

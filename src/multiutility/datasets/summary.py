@@ -63,14 +63,14 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
     ``progress`` is called with the number of images that are done, and of all.
     """
     pixels = np.zeros(len(dataset.classes) + 1, dtype=np.int64)
-    mix, counts = Counter[str](), {kind.plural: Counter[int]() for kind in KINDS}
+    mix, counts = Counter[str](), {kind.words.plural: Counter[int]() for kind in KINDS}
     sizes = []
     for done, sample in enumerate(dataset, start=1):
         histogram = index_counts(sample)
         pixels[: len(histogram)] += histogram
-        counts[MASK.plural].update(np.flatnonzero(histogram[1:]).tolist())
+        counts[MASK.words.plural].update(np.flatnonzero(histogram[1:]).tolist())
         for kind in KINDS:
-            counts[kind.plural].update(kind.labels(sample.marks.value(kind)))
+            counts[kind.words.plural].update(kind.labels(sample.marks.value(kind)))
         mix[mixture(sample)] += 1
         sizes.append(sample.size())
         if progress is not None:

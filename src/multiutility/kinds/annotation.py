@@ -52,6 +52,11 @@ class PixelAnnotation:
         return frozenset(label for kind in KINDS for label in kind.labels(self.value(kind)))
 
     @property
+    def placed(self) -> bool:
+        """Whether anything says where something is."""
+        return any(kind.placed and kind.there(self.value(kind)) for kind in KINDS)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing is annotated."""
         return not any(kind.there(self.value(kind)) for kind in KINDS)

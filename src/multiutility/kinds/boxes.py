@@ -11,7 +11,7 @@ import numpy as np
 from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.arrays import MAX_INDEX, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast, text_height
-from multiutility.kinds.kind import Kind, Table
+from multiutility.kinds.kind import Kind, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
@@ -203,7 +203,9 @@ def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
 
 BOXES = Kind(
     "boxes",
-    "boxes",
+    Words("box", "boxes", "Boxes", "A box around each thing; the rest is named.", "boxed"),
+    Seconds(each=10.0, image=20.0, mark=7.0),  # Papadopoulos, Uijlings, Keller and Ferrari (2017)
+    level=1,
     mended=0.8,  # it leaves open which of its pixels are the object
     draw=draw_boxes,
     weaken=outline,
@@ -214,7 +216,6 @@ BOXES = Kind(
         sides,
         attrgetter("label"),
         resize_box,
-        placed=True,
         flaw=shape_problem,
         problem=box_problem,
         doubt=overhang_problem,

@@ -32,9 +32,9 @@ class Table(Generic[T]):
 
     ``make`` is the entry of a label and numbers, and adds what is wrong with these to a list. ``values`` are
     the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
-    factors, down and across. Entries that are ``placed`` say where something is: ``flaw`` tells why one fits
-    no image, ``problem`` why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake,
-    though it can be used. Of ``unique`` entries, those that come again are left out.
+    factors, down and across. Of entries that have a place, ``flaw`` tells why one fits no image, ``problem``
+    why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
+    Of ``unique`` entries, those that come again are left out.
     """
 
     file: str
@@ -43,7 +43,6 @@ class Table(Generic[T]):
     values: Callable[[T], tuple[float, ...]]
     label: Callable[[T], int]
     resize: Callable[[T, float, float], T]
-    placed: bool
     flaw: Callable[[T], Problem | None] = no_flaw
     problem: Callable[[T, int, int], Problem | None] = no_problem
     doubt: Callable[[T, int, int], Problem | None] = no_problem
@@ -93,17 +92,48 @@ class IndexImages:
 
 
 @dataclass(frozen=True)
+class Words:
+    """What people call a kind.
+
+    ``one`` is an annotation of it, ``plural`` are several, ``title`` heads a list of images that have it, and
+    ``about`` is what these show; so many of them are ``such`` images.
+    """
+
+    one: str
+    plural: str
+    title: str
+    about: str
+    such: str
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long it takes a person.
+
+    ``each`` is for one annotation, the mask of a whole image or one tag, box or point, as suggestions and
+    budgets count. Published figures are apart: ``image`` for naming what is there, or for a mask, and
+    ``mark`` for each box or point on top.
+    """
+
+    each: float
+    image: float
+    mark: float = 0.0
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of annotation: its name, which is the field of ``PixelAnnotation``, and where it is kept.
 
-    It has a table, with a tuple of entries for each image, or index images, with an array or None. ``mended``
-    is the part of a model's expected error, in what an annotation speaks of, that it takes away. ``draw``
-    shows a value on its image. ``weaken`` makes the value of an image whose mask is known; it is None for
-    masks themselves.
+    It has a table, with a tuple of entries for each image, or index images, with an array or None. ``level``
+    says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
+    model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
+    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves.
     """
 
     name: str
-    plural: str
+    words: Words
+    seconds: Seconds
+    level: int
     mended: float
     draw: Callable[[Sketch, Any], None]
     weaken: Callable[[Content], Any] | None = None
@@ -113,7 +143,7 @@ class Kind:
     @property
     def placed(self) -> bool:
         """Whether it says where something is."""
-        return self.table is None or self.table.placed
+        return self.level > 0
 
     def there(self, value: Any) -> bool:
         """Whether a value of this kind says anything."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch
-from multiutility.kinds.kind import IndexImages, Kind
+from multiutility.kinds.kind import IndexImages, Kind, Seconds, Words
 from multiutility.kinds.problems import Problem, raise_problem, size_problem
 
 FOLDER = "masks"
@@ -39,4 +39,12 @@ def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int
     return counts[:, 1:].astype(np.float64)
 
 
-MASK = Kind("mask", "masks", mended=1.0, draw=Sketch.cover, images=IndexImages(FOLDER, mask_problem))
+MASK = Kind(
+    "mask",
+    Words("mask", "masks", "Masks", "Every pixel has its label.", "masks"),
+    Seconds(each=240.0, image=239.7),  # Bearman, Russakovsky, Ferrari and Fei-Fei (2016)
+    level=2,
+    mended=1.0,
+    draw=Sketch.cover,
+    images=IndexImages(FOLDER, mask_problem),
+)

@@ -166,7 +166,7 @@ def annotated_photos(dataset: DatasetFolder) -> list[AnnotatedPhoto]:
     ]
     if not found:
         *files, last = (table.file for table in TABLES.values())
-        folders = (f"put {kind.plural} into {kind.images.folder}" for kind in KINDS if kind.images)
+        folders = (f"put {kind.words.plural} into {kind.images.folder}" for kind in KINDS if kind.images)
         fix = f"write {', '.join(files)} or {last}, or {', or '.join(folders)}"
         raise DatasetError(dataset.path, None, "no image has an annotation", fix)
     return found
