@@ -28,6 +28,14 @@ def test_dataset_and_images(client: httpx.Client) -> None:
     found = client.get("/api/dataset").json()
     assert [one["name"] for one in found["classes"]] == ["grass", "sky", "cow"]
     assert (found["name"], found["model"], found["splits"]) == ("meadow", None, [])
+    assert [(one["name"], one["badge"]) for one in found["kinds"]] == [
+        ("mask", "mask"),
+        ("boxes", "boxes"),
+        ("seeds", "points"),
+        ("tags", "tags"),
+    ]
+    columns = [None, ["left", "top", "right", "bottom"], ["x", "y"], []]
+    assert [one["columns"] for one in found["kinds"]] == columns
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
     rows = {row["name"]: row for row in listed["images"]}

@@ -289,6 +289,29 @@ def test_keyboard_alone(studio: Studio) -> None:
     assert DatasetFolder(studio.folder)[BARE].marks.boxes == ()
 
 
+def test_images_are_chosen_by_kind_of_annotation(studio: Studio) -> None:
+    page = studio.window()
+    page.wait_for_selector(".cell")
+    kind = page.get_by_label("Show images with", exact=True)
+    choices = ["All images", "Nothing yet", "With tags", "With boxes", "With points", "With a mask"]
+    assert kind.locator("option").all_inner_texts() == choices
+    dataset = DatasetFolder(studio.folder)
+    mixed = next(sample for sample in dataset if "boxes" in sample.kinds)
+    for choice, count in zip(choices, (6, 3, 1, 1, 0, 2), strict=True):
+        kind.select_option(choice)
+        page.wait_for_function(f"document.querySelectorAll('.cell').length === {count}")
+    kind.select_option("With boxes")
+    assert page.locator(".badge").all_inner_texts() == ["boxes", "tags"]
+    told = page.locator(".cell").get_attribute("aria-label")
+    n_boxes, n_tags = len(mixed.marks.boxes), len(mixed.marks.tags)
+    words = ["boxes" if n_boxes == 1 else f"{n_boxes} boxes", "tags" if n_tags == 1 else f"{n_tags} tags"]
+    assert told is not None
+    assert told.startswith(f"{mixed.name}, {', '.join(words)}: ")
+    page.goto(f"{studio.origin}/#/train")
+    intro = page.get_by_text("There are 3 annotated of 6 pictures to learn from")
+    assert "2 masks, 1 with boxes, 1 with tags." in intro.inner_text()
+
+
 def test_two_windows_join_their_work(studio: Studio) -> None:
     one, two = studio.open(BARE), studio.open(BARE, "mask")
     two.wait_for_selector("canvas[data-regions]")

@@ -11,7 +11,7 @@ import numpy as np
 from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.arrays import MAX_INDEX, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast, text_height
-from multiutility.kinds.kind import Kind, Seconds, Table, Words
+from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
@@ -204,6 +204,7 @@ def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
 BOXES = Kind(
     "boxes",
     Words("box", "boxes", "Boxes", "A box around each thing; the rest is named.", "boxed"),
+    Page("boxes", "With boxes", "with boxes", "with boxes"),
     Seconds(each=10.0, image=20.0, mark=7.0),  # Papadopoulos, Uijlings, Keller and Ferrari (2017)
     level=1,
     mended=0.8,  # it leaves open which of its pixels are the object

@@ -107,6 +107,20 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Page:
+    """What the studio's page says of images that have a kind.
+
+    There is a ``badge`` on each, ``choose`` shows no others, and when they are counted, one image is ``one``,
+    as in "1 mask", and several are ``many``.
+    """
+
+    badge: str
+    choose: str
+    one: str
+    many: str
+
+
+@dataclass(frozen=True)
 class Seconds:
     """How long it takes a person.
 
@@ -132,6 +146,7 @@ class Kind:
 
     name: str
     words: Words
+    page: Page
     seconds: Seconds
     level: int
     mended: float

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch
-from multiutility.kinds.kind import IndexImages, Kind, Seconds, Words
+from multiutility.kinds.kind import IndexImages, Kind, Page, Seconds, Words
 from multiutility.kinds.problems import Problem, raise_problem, size_problem
 
 FOLDER = "masks"
@@ -42,6 +42,7 @@ def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int
 MASK = Kind(
     "mask",
     Words("mask", "masks", "Masks", "Every pixel has its label.", "masks"),
+    Page("mask", "With a mask", "mask", "masks"),
     Seconds(each=240.0, image=239.7),  # Bearman, Russakovsky, Ferrari and Fei-Fei (2016)
     level=2,
     mended=1.0,

@@ -14,7 +14,7 @@ from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast
-from multiutility.kinds.kind import Kind, Seconds, Table, Words
+from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
@@ -135,6 +135,7 @@ def draw_seed(sketch: Sketch, seed: PixelSeed) -> None:
 SEEDS = Kind(
     "seeds",
     Words("point", "seeds", "Seeds", "A click on each thing; the rest is named.", "clicked"),
+    Page("points", "With points", "with points", "with points"),
     Seconds(each=3.0, image=20.0, mark=2.4),  # Bearman, Russakovsky, Ferrari and Fei-Fei (2016)
     level=1,
     mended=0.5,  # it leaves open how far the object reaches

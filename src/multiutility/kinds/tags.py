@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multiutility.kinds.drawing import Sketch
-from multiutility.kinds.kind import Kind, Seconds, Table, Words
+from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem
 
@@ -38,6 +38,7 @@ def draw_tags(sketch: Sketch, labels: tuple[int, ...]) -> None:
 TAGS = Kind(
     "tags",
     Words("tag", "tags", "Tags", "Only the names of what is in the picture.", "tagged"),
+    Page("tags", "With tags", "with tags", "with tags"),
     Seconds(each=2.0, image=20.0),  # Bearman, Russakovsky, Ferrari and Fei-Fei (2016)
     level=0,
     mended=0.0,

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,10 @@ class Studio:
                 for c in dataset.classes
             ],
             "splits": list(dataset.splits),
+            "kinds": [
+                {"name": one.name, "columns": one.table and one.table.columns, **asdict(one.page)}
+                for one in BY_DETAIL
+            ],
             "features": FEATURES,
             "region_levels": len(REGION_COUNTS),
             "model": self.review.model(),
