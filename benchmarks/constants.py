@@ -18,7 +18,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
 from multiutility.experiments.methods import without_advice
 from multiutility.experiments.study import Fold, Setup, Study
@@ -37,7 +36,6 @@ from multiutility.vision.segmenter import Segmenter
 NAMES: dict[ModuleType, Sequence[str]] = {
     soft: ("BALANCE", "CERTAIN", "LEAST", "LEAST_COVERED", "TELLING"),
     reading: ("FIRMNESS", "LEAST_LOG"),
-    expected: ("TILT",),
     evidence: ("TOLERATED",),
     masked: ("ALPHAS",),
     unmasked: ("UNJUDGED", "FALL", "REACHES"),

@@ -357,9 +357,9 @@ def test_expected_settles_on_the_least_expected_loss() -> None:
     labelings = [np.array(y) for y in np.ndindex(2, 2, 2)]
     best = min(labelings, key=lambda y: expected.loss(problem, y))
     assert expected.start(problem).tolist() == best.tolist() == [0, 1, 1]
-    # By hand: the second label counts twice, so that the nodes have 2/11, 4/7 and 18/19 of it.
-    weights = [1 + 3 * q for q in (2 / 11, 4 / 7, 18 / 19)]
-    missed = [2 / 11, 3 / 7, 1 / 19]
+    # By hand: the second label counts four times, so that the nodes have 4/13, 8/11 and 36/37 of it.
+    weights = [1 + 3 * q for q in (4 / 13, 8 / 11, 36 / 37)]
+    missed = [4 / 13, 3 / 11, 1 / 37]
     assert expected.loss(problem, best) == pytest.approx(np.dot(weights, missed))
     allowed = expected.constraints(problem).allowed
     assert allowed is not None

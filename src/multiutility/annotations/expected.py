@@ -24,8 +24,6 @@ from multiutility.problem import LabelingProblem
 
 # The share of a label that is as likely as all others together.
 DECIDED = 0.5
-# Power of class weights by which rare labels are likelier.
-TILT = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +34,8 @@ class Expected:
     ``omega_i = sum_k omega_k q[i, k]``. The losses of tags, boxes and seeds estimate the same expectation,
     with nothing to go by but the annotation. Who has learned how likely labels are, given the features, too,
     has better ``shares`` [V, K]; their rows add up to 1. Without class weights, ``q`` are the shares. With
-    them, ``q[i, k]`` is in proportion to ``shares[i, k] omega_k^TILT``: rare labels are favored where a node
-    may have them, as they are where it has them for certain, but only half as much.
+    them, ``q[i, k]`` is in proportion to ``shares[i, k] omega_k``: rare labels are favored where a node may
+    have them, as they are where it has them for certain.
 
     Nodes none of whose labels is as likely as all others together are undecided: they cost nothing, and
     consistent labelings give them any label, and all others their likeliest.
@@ -133,12 +131,12 @@ class Expected:
 
 
 def tilted_shares(shares: FloatArray, weights: FloatArray) -> FloatArray:
-    """Shares [V, K] in proportion to themselves and to a power of class weights [K].
+    """Shares [V, K] in proportion to themselves and to class weights [K].
 
-    >>> tilted_shares(np.array([[0.8, 0.2], [1.0, 0.0]]), np.array([1.0, 16.0]))
+    >>> tilted_shares(np.array([[0.8, 0.2], [1.0, 0.0]]), np.array([1.0, 4.0]))
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    scaled = shares * weights**TILT
+    scaled = shares * weights
     sums = scaled.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sums > 0, np.divide(scaled, sums, out=shares.copy(), where=sums > 0), shares))

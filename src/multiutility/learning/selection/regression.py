@@ -106,7 +106,7 @@ def fit_logistic(
 def balanced(counts: FloatArray, power: float) -> FloatArray:
     """Counts [V, K] with class weights, a power of the inverse sizes of labels; they add up to 1.
 
-    As in ``Expected``: nodes count by the weight of their labels, and rare labels are a little likelier.
+    As in ``Expected``: nodes count by the weight of their labels, and rare labels are likelier.
 
     >>> balanced(np.array([[3.0, 0.0], [0.0, 1.0]]), 1.0)
     array([[0.5, 0. ],
