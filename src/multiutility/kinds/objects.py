@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from multiutility.arrays import BoolArray
 
@@ -90,6 +89,9 @@ def touches(thing: Object, taken: BoolArray) -> bool:
 
 def mapped_objects(mask: Mask, instances: NDArray[Any]) -> list[Object]:
     """Objects of the instance map."""
+    # Who only reads datasets need not wait for it.
+    from scipy import ndimage  # noqa: PLC0415
+
     if instances.shape != mask.shape:
         raise ValueError(f"instances have shape {instances.shape}: the mask has {mask.shape}")
     names, ids = np.unique(instances, return_inverse=True)
@@ -106,6 +108,8 @@ def mapped_objects(mask: Mask, instances: NDArray[Any]) -> list[Object]:
 
 def connected_objects(mask: Mask, label: int) -> list[Object]:
     """Connected parts of the label, diagonal neighbors together."""
+    from scipy import ndimage  # noqa: PLC0415
+
     parts, _ = ndimage.label(mask == label + 1, NEIGHBORS)
     slices = enumerate(ndimage.find_objects(parts), start=1)
     return [Object(label, rows, columns, parts[rows, columns] == n) for n, (rows, columns) in slices]

@@ -8,7 +8,6 @@ from functools import partial
 from operator import attrgetter
 
 import numpy as np
-from scipy import ndimage
 
 from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
@@ -105,6 +104,9 @@ def pole(pixels: BoolArray) -> tuple[int, int]:
     >>> pole(np.ones((3, 9), dtype=np.bool_))
     (1, 4)
     """
+    # Who only reads datasets need not wait for it.
+    from scipy import ndimage  # noqa: PLC0415
+
     distances = ndimage.distance_transform_edt(np.pad(pixels, 1))[1:-1, 1:-1]
     places = np.argwhere(distances == distances.max())
     nearest = np.square(places - places.mean(axis=0)).sum(axis=1).argmin()
