@@ -22,6 +22,7 @@ from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
 from multiutility.experiments.methods import without_advice
 from multiutility.experiments.study import Fold, Setup, Study
+from multiutility.kinds.mask import label_histograms
 from multiutility.learning import estimators
 from multiutility.learning.examples import Example
 from multiutility.learning.selection import choice, evidence, masked, reading, regression, unmasked
@@ -30,7 +31,6 @@ from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
 from multiutility.learning.selection.regression import fit_logistic
 from multiutility.learning.starts import soft
-from multiutility.vision.rasterize import label_histograms
 from multiutility.vision.segmenter import Segmenter
 
 # Constants by module; those of functions' arguments are changed where the function is called.

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multiutility.datasets import DatasetFolder
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.scenes import CLASSES, Scene, make_scene, make_scenes
 from multiutility.experiments.demo import Mix, write_mix
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.drawing import borders, overlay
 from multiutility.vision import Segmenter
-from multiutility.vision.render import borders, captioned, draw_annotation, overlay
+from multiutility.vision.render import captioned, draw_annotation
 from multiutility.vision.superpixels import RegionMerging
 from multiutility.vision.weaken import weak_annotation
 

@@ -14,8 +14,8 @@ from pycocotools import mask as coco_mask
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.formats.imported import Imported
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 CLASSES = Classes(
     [

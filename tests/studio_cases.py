@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox
+from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.studio.app import make_app
 from multiutility.studio.places import Places
 from multiutility.studio.server import Server, bound

@@ -196,7 +196,7 @@ def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: P
     assert all(sample.kinds == {"mask"} for sample in other)
     assert run("weaken", folder, tmp_path / "points", "--points").exit_code == 0
     clicked = DatasetFolder(tmp_path / "points")
-    assert all({seed.label for _, seed in one.seed_rows} == set(one.tags) for one in clicked)
+    assert all({seed.label for seed in one.marks.seeds} == set(one.marks.tags) for one in clicked)
     assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
     assert run("weaken", folder, folder).exit_code == 2  # there is a dataset already
 

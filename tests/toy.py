@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import PixelAnnotation
 from multiutility.vision.features.boundary import Boundary
 from multiutility.vision.features.descriptor import Features, State
 from multiutility.vision.features.picture import Picture

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from attacks.runner import Attempt, Outcome, Part
 from multiutility.array_file import DTYPES
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import PixelAnnotation
 from multiutility.learning import journal
 from multiutility.vision import Segmenter, features
 from multiutility.vision.features.network import EfficientNet

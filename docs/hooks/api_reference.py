@@ -10,6 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 from docstrings import markdown
+from multiutility.vision import features
 
 FOLDER = "reference"
 
@@ -34,7 +35,7 @@ class Page:
         """Return the page: what the docstrings say."""
         module = import_module(self.module)
         # Descriptors are fetched when asked for, which reading the sources does not tell.
-        places: dict[str, str] = vars(module).get("KINDS", {})
+        places: dict[str, str] = features.KINDS if module is features else {}
         blocks = [
             f"::: {places.get(name, self.module)}.{name}\n"
             for name in self.public()
@@ -62,6 +63,7 @@ PAGES = (
     Page("multiutility.memory", ("ArrayCache", "CachedArray", "MemoryLimit", "NoLimit", "MemoryLimitError")),
     Page("multiutility.parallel"),
     Page("multiutility.parallel.dask", ("Cluster", "ClusterError")),
+    Page("multiutility.kinds"),
     Page("multiutility.datasets"),
     Page("multiutility.datasets.formats"),
     Page("multiutility.vision"),

@@ -13,8 +13,8 @@ from PIL import Image
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.display import N_THUMBNAILS, THUMBNAIL
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from pieces import texts
 
 CLASSES = Classes([LabelClass("<b>sky</b>", (1, 2, 3)), LabelClass('"cow" & calf', (4, 5, 6), "thing")])

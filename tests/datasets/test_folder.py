@@ -89,7 +89,7 @@ def test_splits(folder: Path) -> None:
     assert train.names == ("b", "a")
     assert [sample.name for sample in train] == ["b", "a"]
     assert len(train) == 2
-    assert train["a"].tags == (0, 1)
+    assert train["a"].marks.tags == (0, 1)
     assert train.classes == dataset.classes
     assert train.split("validation").names == ()
     with pytest.raises(KeyError, match="unknown image 'c'"):
@@ -123,8 +123,8 @@ def test_names_with_extension_are_accepted(folder: Path) -> None:
     append(folder / "tags.csv", "b.bmp,sky\nc.JPG,grass\n")
     (folder / "splits" / "train.txt").write_text("b.bmp\r\n\r\na\r\n")
     dataset = DatasetFolder(folder)
-    assert dataset["b"].tags == (1,)
-    assert dataset["c"].tags == (0,)
+    assert dataset["b"].marks.tags == (1,)
+    assert dataset["c"].marks.tags == (0,)
     assert dataset.split("train").names == ("b", "a")
 
 
@@ -133,8 +133,8 @@ def test_names_that_look_like_extensions(folder: Path) -> None:
     Image.fromarray(IMAGE).save(folder / "images" / "photo.2024.png")
     append(folder / "tags.csv", "d.png,sky\nphoto.2024,sky\n")
     dataset = DatasetFolder(folder)
-    assert dataset["d.png"].tags == (1,)
-    assert dataset["photo.2024"].tags == (1,)
+    assert dataset["d.png"].marks.tags == (1,)
+    assert dataset["photo.2024"].marks.tags == (1,)
 
 
 def test_names_written_with_other_code_points(folder: Path) -> None:
@@ -143,7 +143,7 @@ def test_names_written_with_other_code_points(folder: Path) -> None:
     assert composed != decomposed
     Image.fromarray(IMAGE).save(folder / "images" / f"{decomposed}.png")
     append(folder / "tags.csv", f"{composed},sky\n")
-    assert DatasetFolder(folder)[composed].tags == (1,)
+    assert DatasetFolder(folder)[composed].marks.tags == (1,)
     assert DatasetFolder(folder)[decomposed].image().shape == (4, 6, 3)
 
 
@@ -167,7 +167,7 @@ def test_names_written_with_other_code_points(folder: Path) -> None:
 )
 def test_tables_of_many_programs(folder: Path, text: str) -> None:
     (folder / "tags.csv").write_bytes(text.encode())
-    assert DatasetFolder(folder)["a"].tags == (0, 1)
+    assert DatasetFolder(folder)["a"].marks.tags == (0, 1)
 
 
 def test_whole_numbers_may_have_a_point(folder: Path) -> None:
@@ -180,7 +180,7 @@ def test_whole_numbers_may_have_a_point(folder: Path) -> None:
 def test_names_may_have_commas(folder: Path) -> None:
     Image.fromarray(IMAGE).save(folder / "images" / "left, right.png")
     append(folder / "tags.csv", '"left, right",sky\n')
-    assert DatasetFolder(folder)["left, right"].tags == (1,)
+    assert DatasetFolder(folder)["left, right"].marks.tags == (1,)
 
 
 def test_folder_without_tables(folder: Path) -> None:

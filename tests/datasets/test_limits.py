@@ -16,9 +16,9 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.limits import MAX_CLASS_NAME, MAX_OBJECTS, class_name_problem, file_name_problem
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import read_table
 from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation
 
 # Longer than a field of a table may be, than a name may be, and of characters that no name may have.
 BAD_NAMES = ["x" * 140_000, "x" * (MAX_CLASS_NAME + 1), "grass\nsky", "a\tb", "\x1b[31m", "a\u202eb"]

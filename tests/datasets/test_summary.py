@@ -20,10 +20,10 @@ def test_numbers_of_a_small_dataset(folder: Path) -> None:
     assert [one.name for one in summary.classes] == ["grass", "sky", "cow"]
     assert [one.pixels for one in summary.classes] == [8, 8, 6]
     assert summary.void == 2
-    assert [one.masks for one in summary.classes] == [1, 1, 1]
-    assert [one.tags for one in summary.classes] == [1, 1, 0]
-    assert [one.boxes for one in summary.classes] == [0, 0, 2]
-    assert [one.seeds for one in summary.classes] == [0, 0, 2]
+    assert [one.counts["masks"] for one in summary.classes] == [1, 1, 1]
+    assert [one.counts["tags"] for one in summary.classes] == [1, 1, 0]
+    assert [one.counts["boxes"] for one in summary.classes] == [0, 0, 2]
+    assert [one.counts["seeds"] for one in summary.classes] == [0, 0, 2]
     assert [(one.kind, one.rare) for one in summary.classes][1:] == [("stuff", False), ("thing", True)]
     assert summary.sizes == {"smallest": (9, 2), "median": (4, 6), "largest": (10, 20)}
     assert summary.splits == {"train": 2, "validation": 1}
@@ -37,7 +37,7 @@ def test_numbers_of_a_part(folder: Path) -> None:
     assert summary.n_images == 2
     assert summary.mix == {"boxes": 1, "none": 1}
     assert [one.pixels for one in summary.classes] == [0, 0, 0]
-    assert [one.boxes for one in summary.classes] == [0, 0, 1]
+    assert [one.counts["boxes"] for one in summary.classes] == [0, 0, 1]
     assert summary.splits == {"train": 1, "validation": 1}
     assert summarize(part.select([])).sizes == {}
 

@@ -26,17 +26,16 @@ from multiutility.datasets import (
     PixelBox,
     PixelSeed,
     validate,
-    write_boxes,
     write_classes,
     write_dataset,
+    write_entries,
     write_image,
-    write_seeds,
     write_split,
-    write_tags,
 )
 from multiutility.experiments.experiment import as_csv
+from multiutility.kinds import TABLES
 from multiutility.studio.class_rows import append_class
-from multiutility.studio.table_rows import TAG_TABLE
+from multiutility.studio.table_rows import write_rows
 
 CLASSES = Classes(
     [LabelClass("grass", (0, 128, 0)), LabelClass('a "cow", brown', (9, 8, 7), "thing", rare=True)]
@@ -240,9 +239,9 @@ def test_interruption_leaves_nothing(tmp_path: Path) -> None:
 
 def test_tables_alone(folder: Path) -> None:
     classes = DatasetFolder(folder).classes
-    write_tags(folder / "tags.csv", classes, {"c": (1, 0), "a": ()})
-    write_boxes(folder / "boxes.csv", classes, {"c": (PixelBox(2, 0, 0, 1, 1),)})
-    write_seeds(folder / "seeds.csv", classes, {"c": [PixelSeed(0, 1, 2)]})
+    write_entries(folder / "tags.csv", TABLES["tags"], classes, {"c": (1, 0), "a": ()})
+    write_entries(folder / "boxes.csv", TABLES["boxes"], classes, {"c": (PixelBox(2, 0, 0, 1, 1),)})
+    write_entries(folder / "seeds.csv", TABLES["seeds"], classes, {"c": [PixelSeed(0, 1, 2)]})
     write_split(folder / "splits" / "train.txt", ["c", "b"])
     write_classes(folder / "classes.csv", classes.with_other())
     dataset = DatasetFolder(folder)
@@ -272,7 +271,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_again(tmp_path: 
     for sample in found:
         read = sample.annotation()
         assert (read.tags, read.boxes, read.seeds) == (annotation.tags, annotation.boxes, annotation.seeds)
-    TAG_TABLE.write(tmp_path / "d", "=image", [5, 8], found.names, classes)
+    write_rows(TABLES["tags"], tmp_path / "d", "=image", [5, 8], found.names, classes)
     append_class(tmp_path / "d" / "classes.csv", LabelClass("=new", (1, 2, 3), "thing"))
     found = DatasetFolder(tmp_path / "d")
     assert found.classes.names == (*FORMULAS, "=new")

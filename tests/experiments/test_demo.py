@@ -123,10 +123,10 @@ def test_mixed_dataset_agrees_with_the_scenes(demo: tuple[Path, dict[str, Any]])
         truth = scenes[sample.name].mask()
         assert truth is not None
         assert np.array_equal(sample.image(), scenes[sample.name].image())
-        marks = {mark.label for _, mark in sample.box_rows} | {mark.label for _, mark in sample.seed_rows}
+        marks = {box.label for box in sample.marks.boxes} | {seed.label for seed in sample.marks.seeds}
         mask = sample.mask()
         if mask is None:
-            assert {*sample.tags, *marks} == set((np.unique(truth[truth > 0]) - 1).tolist())
+            assert {*sample.marks.tags, *marks} == set((np.unique(truth[truth > 0]) - 1).tolist())
         else:
             assert np.array_equal(mask, truth)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox
 from multiutility.experiments.methods import (
     OURS,
     SELF_STRONG,
@@ -18,6 +17,7 @@ from multiutility.experiments.methods import (
     method_parameters,
 )
 from multiutility.experiments.naive import Naive, Penalties, filled, logistic_weights, ridge_weights
+from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.learning.estimators import SelfTraining
 from multiutility.vision import Segmenter
 from multiutility.vision.learning import Units

@@ -152,14 +152,14 @@ def test_checks_of_cells_that_were_not_run_are_open(study: Study) -> None:
 
 
 def test_costs_are_counted(study: Study) -> None:
-    images, costs = study.images, Costs(tag=2, point=3, box=10, mask=240)
+    images, costs = study.images, Costs(tags=2, seeds=3, boxes=10, mask=240)
     # Sky and grass have tags, the cow or boat a box or a point.
     assert costs.weak(images, 0, "tags") == 6
     assert costs.weak(images, 0, "tags+seeds") == 7
     assert costs.weak(images, 0, "tags+boxes") == 14
     assert costs.weak(images, 0, "tags+boxes+seeds") == 17
     with pytest.raises(ValueError, match="a box costs 0"):
-        Costs(box=0)
+        Costs(boxes=0)
 
 
 @pytest.mark.parametrize("mix", MIXES, ids=lambda mix: mix.name)

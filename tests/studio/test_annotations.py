@@ -12,25 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multiutility.datasets.classes import Classes
-from multiutility.datasets.contents import (
-    BOX_COLUMNS,
-    SEED_COLUMNS,
-    TAG_COLUMNS,
-    ImageNames,
-    Labels,
-    parse_box,
-    parse_seed,
-    parse_tag,
-    read_entries,
-)
+from multiutility.datasets.contents import ImageNames, Labels, read_entries
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
-from multiutility.datasets.pixels import PixelBox, PixelSeed
 from multiutility.datasets.validate import validate
+from multiutility.kinds import TABLES, PixelBox, PixelSeed
 from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
 from multiutility.studio.lock import only_studio
-from multiutility.studio.table_rows import BOX_TABLE, SEED_TABLE, TAG_TABLE
+from multiutility.studio.table_rows import write_rows
 from studio_cases import COW, NAMES, SIZE, horizon, marks
 
 EXCEL = "\ufeffImage,Label,left,top,right,bottom,observer\r\n"
@@ -46,7 +36,7 @@ def test_what_is_written_is_what_the_package_reads(folder: Path) -> None:
     written = annotations.write_marks("drei ü", wanted, version(annotations, "drei ü"))
     assert {key: written[key] for key in wanted} == wanted
     sample = DatasetFolder(folder)["drei ü"]
-    assert sample.tags == (1, 0)
+    assert sample.marks.tags == (1, 0)
     assert sample.annotation().boxes == (PixelBox(2, 4, 5, 20, 30), PixelBox(2, 4, 5, 63.5, 30))
     assert sample.annotation().seeds == (PixelSeed(2, 3, 47),)
     assert validate(folder) == []
@@ -85,7 +75,7 @@ def test_no_write_is_lost_among_threads(folder: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(seed.x for _, seed in DatasetFolder(folder)["one"].seed_rows) == list(range(8))
+    assert sorted(seed.x for seed in DatasetFolder(folder)["one"].marks.seeds) == list(range(8))
 
 
 def test_what_others_write_is_seen_and_kept(folder: Path) -> None:
@@ -97,7 +87,7 @@ def test_what_others_write_is_seen_and_kept(folder: Path) -> None:
     with pytest.raises(StaleWriteError):
         annotations.write_marks("one", marks(), old)
     annotations.write_marks("drei ü", marks(["cow"]), version(annotations, "drei ü"))
-    assert DatasetFolder(folder)["two"].tags == (0,)
+    assert DatasetFolder(folder)["two"].marks.tags == (0,)
 
 
 def test_a_table_that_somebody_broke_is_left_alone(folder: Path) -> None:
@@ -220,15 +210,15 @@ def test_tables_hold_what_was_written_last(
     expected: dict[str, tuple[set[int], list[PixelBox], list[PixelSeed]]] = {}
     for name, tags, boxes, seeds in changes:
         place = (folder, name)
-        TAG_TABLE.write(*place, sorted(tags), NAMES, SMALL)
-        BOX_TABLE.write(*place, boxes, NAMES, SMALL)
-        SEED_TABLE.write(*place, seeds, NAMES, SMALL)
+        write_rows(TABLES["tags"], *place, sorted(tags), NAMES, SMALL)
+        write_rows(TABLES["boxes"], *place, boxes, NAMES, SMALL)
+        write_rows(TABLES["seeds"], *place, seeds, NAMES, SMALL)
         expected[name] = tags, boxes, seeds
     problems: list[DatasetError] = []
     names, labels = ImageNames(NAMES), Labels(SMALL)
-    tags_read = read_entries(folder / "tags.csv", TAG_COLUMNS, parse_tag, names, labels, problems)
-    boxes_read = read_entries(folder / "boxes.csv", BOX_COLUMNS, parse_box, names, labels, problems)
-    seeds_read = read_entries(folder / "seeds.csv", SEED_COLUMNS, parse_seed, names, labels, problems)
+    tags_read, boxes_read, seeds_read = (
+        read_entries(folder / table.file, table, names, labels, problems) for table in TABLES.values()
+    )
     assert problems == []
     for name, (tags, boxes, seeds) in expected.items():
         assert {tag for _, tag in tags_read.get(name, [])} == tags
@@ -246,7 +236,7 @@ def test_tables_of_other_spreadsheets_stay_as_they_are(folder: Path, separator: 
     assert header.split(separator) == ["image", "label", "observer"]
     assert first.split(separator) == ["one", "grass", "Ann, Bo"]
     assert second.split(separator) == ["one", "sky", ""]
-    assert DatasetFolder(folder)["one"].tags == (0, 1)
+    assert DatasetFolder(folder)["one"].marks.tags == (0, 1)
 
 
 def test_a_new_class_comes_last(folder: Path) -> None:
@@ -261,7 +251,7 @@ def test_a_new_class_comes_last(folder: Path) -> None:
     assert b"green;grass" in (folder / "classes.csv").read_bytes()
     assert validate(folder) == []
     annotations.write_marks("one", marks(["Big, dog"]), version(annotations, "one"))
-    assert DatasetFolder(folder)["one"].tags == (3,)
+    assert DatasetFolder(folder)["one"].marks.tags == (3,)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,14 @@ def test_dataset_and_images(client: httpx.Client) -> None:
     found = client.get("/api/dataset").json()
     assert [one["name"] for one in found["classes"]] == ["grass", "sky", "cow"]
     assert (found["name"], found["model"], found["splits"]) == ("meadow", None, [])
+    assert [(one["name"], one["badge"]) for one in found["kinds"]] == [
+        ("mask", "mask"),
+        ("boxes", "boxes"),
+        ("seeds", "points"),
+        ("tags", "tags"),
+    ]
+    columns = [None, ["left", "top", "right", "bottom"], ["x", "y"], []]
+    assert [one["columns"] for one in found["kinds"]] == columns
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
     rows = {row["name"]: row for row in listed["images"]}
@@ -44,11 +52,11 @@ def test_marks_with_versions(client: httpx.Client, folder: Path) -> None:
     headers = {"if-match": first["marks"]["version"]}
     saved = client.put("/api/images/drei%20%C3%BC/marks", json=marks(["sky"]), headers=headers)
     assert saved.status_code == 200
-    assert DatasetFolder(folder)["drei ü"].tags == (1,)
+    assert DatasetFolder(folder)["drei ü"].marks.tags == (1,)
     stale = client.put("/api/images/drei%20%C3%BC/marks", json=marks(["cow"]), headers=headers)
     assert stale.status_code == 409
     assert stale.json() == saved.json()
-    assert DatasetFolder(folder)["drei ü"].tags == (1,)
+    assert DatasetFolder(folder)["drei ü"].marks.tags == (1,)
     wrong = client.put("/api/images/one/marks", json=marks(["dog"]), headers={"if-match": "x"})
     assert wrong.status_code == 409
     assert client.put("/api/images/one/marks", content=b"{", headers=headers).status_code == 400
@@ -260,8 +268,8 @@ def test_a_killed_studio_loses_nothing_that_it_said_was_saved(folder: Path) -> N
             process.send_signal(signal.SIGKILL)
             process.wait()
     sample = DatasetFolder(folder)["drei ü"]
-    assert sample.tags == (1,)
-    assert [seed.x for _, seed in sample.seed_rows] == list(range(40))
+    assert sample.marks.tags == (1,)
+    assert [seed.x for seed in sample.marks.seeds] == list(range(40))
     assert np.array_equal(read_mask(folder / "masks" / "one.png"), horizon())
 
 

@@ -18,9 +18,9 @@ from PIL import Image
 from multiutility.datasets.class_table import write_classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation
 from multiutility.studio.places import Places, write_json
 from multiutility.vision.about import about_lines
 from multiutility.vision.model_file import read_model
@@ -154,30 +154,30 @@ def test_label_undo_reload(studio: Studio) -> None:
     page.get_by_role("button", name="grass").click()
     page.get_by_label("cow is in the picture").check()
     saved(page)
-    assert DatasetFolder(studio.folder)[BARE].tags == (0, 2, 8)
+    assert DatasetFolder(studio.folder)[BARE].marks.tags == (0, 2, 8)
 
     page.keyboard.press("b")
     page.keyboard.press("9")  # cow
     place = center(page)
     drag(page, place(30, 20), place(90, 70))
     saved(page)
-    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    (box,) = DatasetFolder(studio.folder)[BARE].marks.boxes
     assert (box.label, box.left, box.top, box.right, box.bottom) == (8, 30, 20, 90, 70)
     drag(page, place(90, 70), place(100, 80))  # by its corner
     drag(page, place(30, 45), place(20, 45))  # by its side
     saved(page)
-    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    (box,) = DatasetFolder(studio.folder)[BARE].marks.boxes
     assert (box.left, box.top, box.right, box.bottom) == (20, 20, 100, 80)
     page.keyboard.press("Control+z")
     saved(page)
-    assert DatasetFolder(studio.folder)[BARE].box_rows[0][1].left == 30
+    assert DatasetFolder(studio.folder)[BARE].marks.boxes[0].left == 30
     page.keyboard.press("Control+Shift+z")
 
     page.keyboard.press("p")
     page.keyboard.press("7")  # tree
     page.mouse.click(*place(10.5, 90.5))
     saved(page)
-    ((_, seed),) = DatasetFolder(studio.folder)[BARE].seed_rows
+    (seed,) = DatasetFolder(studio.folder)[BARE].marks.seeds
     assert (seed.label, seed.x, seed.y) == (6, 10, 90)
 
     page.keyboard.press("m")
@@ -213,7 +213,7 @@ def test_marks_of_several_labels_in_a_row(studio: Studio) -> None:
     page.keyboard.press("9")  # cow: for the next box, inside the one that was just drawn
     drag(page, place(40, 30), place(80, 70))
     saved(page)
-    boxes = [box for _, box in DatasetFolder(studio.folder)[BARE].box_rows]
+    boxes = DatasetFolder(studio.folder)[BARE].marks.boxes
     assert [(b.label, b.left, b.top, b.right, b.bottom) for b in boxes] == [
         (10, 20, 10, 100, 90),
         (8, 40, 30, 80, 70),
@@ -222,14 +222,14 @@ def test_marks_of_several_labels_in_a_row(studio: Studio) -> None:
     # Side by side with another one.
     drag(page, place(101, 30), place(120, 60))
     saved(page)
-    boxes = [box for _, box in DatasetFolder(studio.folder)[BARE].box_rows]
+    boxes = DatasetFolder(studio.folder)[BARE].marks.boxes
     assert [(b.left, b.right) for b in boxes] == [(20, 100), (40, 80), (101, 120)]
     # One that is clicked gets another label, and moves.
     page.mouse.click(*place(60, 50))
     page.keyboard.press("q")
     drag(page, place(60, 50), place(65, 55))
     saved(page)
-    last = DatasetFolder(studio.folder)[BARE].box_rows[1][1]
+    last = DatasetFolder(studio.folder)[BARE].marks.boxes[1]
     assert (last.label, last.left, last.bottom) == (10, 45, 75)
 
     page.keyboard.press("p")
@@ -237,7 +237,7 @@ def test_marks_of_several_labels_in_a_row(studio: Studio) -> None:
     page.keyboard.press("1")
     page.mouse.click(*place(120.5, 10.5))
     saved(page)
-    assert [seed.label for _, seed in DatasetFolder(studio.folder)[BARE].seed_rows] == [10, 0]
+    assert [seed.label for seed in DatasetFolder(studio.folder)[BARE].marks.seeds] == [10, 0]
 
 
 def test_new_label(studio: Studio) -> None:
@@ -256,7 +256,7 @@ def test_new_label(studio: Studio) -> None:
     classes = DatasetFolder(studio.folder).classes
     assert classes.names == (*CLASSES.names, "carpet")
     assert classes[len(CLASSES)].kind == "stuff"
-    assert DatasetFolder(studio.folder)[BARE].tags == (len(CLASSES),)
+    assert DatasetFolder(studio.folder)[BARE].marks.tags == (len(CLASSES),)
     # In the other window, too, and it can be painted at once.
     other.wait_for_selector(".label-row.tagged:has-text('carpet')")
     other.keyboard.press("m")
@@ -280,13 +280,36 @@ def test_keyboard_alone(studio: Studio) -> None:
         page.keyboard.press(key)
     saved(page)
     sample = DatasetFolder(studio.folder)[BARE]
-    assert sample.tags == (1,)
-    ((_, box),) = sample.box_rows
+    assert sample.marks.tags == (1,)
+    (box,) = sample.marks.boxes
     assert box.label == 10
     assert box.bottom - box.top == pytest.approx(2 * (box.right - box.left), abs=1)
     page.keyboard.press("Delete")
     saved(page)
-    assert DatasetFolder(studio.folder)[BARE].box_rows == ()
+    assert DatasetFolder(studio.folder)[BARE].marks.boxes == ()
+
+
+def test_images_are_chosen_by_kind_of_annotation(studio: Studio) -> None:
+    page = studio.window()
+    page.wait_for_selector(".cell")
+    kind = page.get_by_label("Show images with", exact=True)
+    choices = ["All images", "Nothing yet", "With tags", "With boxes", "With points", "With a mask"]
+    assert kind.locator("option").all_inner_texts() == choices
+    dataset = DatasetFolder(studio.folder)
+    mixed = next(sample for sample in dataset if "boxes" in sample.kinds)
+    for choice, count in zip(choices, (6, 3, 1, 1, 0, 2), strict=True):
+        kind.select_option(choice)
+        page.wait_for_function(f"document.querySelectorAll('.cell').length === {count}")
+    kind.select_option("With boxes")
+    assert page.locator(".badge").all_inner_texts() == ["boxes", "tags"]
+    told = page.locator(".cell").get_attribute("aria-label")
+    n_boxes, n_tags = len(mixed.marks.boxes), len(mixed.marks.tags)
+    words = ["boxes" if n_boxes == 1 else f"{n_boxes} boxes", "tags" if n_tags == 1 else f"{n_tags} tags"]
+    assert told is not None
+    assert told.startswith(f"{mixed.name}, {', '.join(words)}: ")
+    page.goto(f"{studio.origin}/#/train")
+    intro = page.get_by_text("There are 3 annotated of 6 pictures to learn from")
+    assert "2 masks, 1 with boxes, 1 with tags." in intro.inner_text()
 
 
 def test_two_windows_join_their_work(studio: Studio) -> None:
@@ -297,7 +320,7 @@ def test_two_windows_join_their_work(studio: Studio) -> None:
     two.keyboard.press("t")
     two.keyboard.press("2")
     saved(two)
-    assert set(DatasetFolder(studio.folder)[BARE].tags) == {0, 1}
+    assert set(DatasetFolder(studio.folder)[BARE].marks.tags) == {0, 1}
     assert two.get_by_label("sky is in the picture").is_checked()
     for page, label, x in ((one, "3", 5), (two, "4", 122)):
         page.keyboard.press("m")
@@ -341,7 +364,7 @@ def test_changes_wait_for_a_studio_that_is_away(
     with running(tmp_path / "lake", int(origin.rpartition(":")[2])):
         saved(page)
         assert page.locator("#banner").is_hidden()
-        assert DatasetFolder(tmp_path / "lake")[BARE].tags == (0,)
+        assert DatasetFolder(tmp_path / "lake")[BARE].marks.tags == (0,)
         page.context.close()
 
 
@@ -362,7 +385,7 @@ def test_fingers_draw_and_zoom(studio: Studio) -> None:
     place = center(page)
     fingers(page, [place(30, 20)], [place(60, 50)], [place(90, 70)])
     saved(page)
-    ((_, box),) = DatasetFolder(studio.folder)[BARE].box_rows
+    (box,) = DatasetFolder(studio.folder)[BARE].marks.boxes
     assert (box.label, box.left, box.top, box.right, box.bottom) == (8, 30, 20, 90, 70)
     # Two fingers zoom. The first of them has begun a box, or set a point: that was not meant.
     for tool in ("Boxes", "Points", "Mask"):
@@ -377,11 +400,11 @@ def test_fingers_draw_and_zoom(studio: Studio) -> None:
         redrawn(page, before)
         saved(page)
     sample = DatasetFolder(studio.folder)[BARE]
-    assert len(sample.box_rows) == 1
+    assert len(sample.marks.boxes) == 1
     assert sample.kinds == {"boxes"}
     page.get_by_role("button", name="Undo").tap()
     saved(page)
-    assert DatasetFolder(studio.folder)[BARE].box_rows == ()
+    assert DatasetFolder(studio.folder)[BARE].marks.boxes == ()
 
 
 def test_training_page_when_the_studio_goes_and_comes(
@@ -532,7 +555,7 @@ def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
     page.unroute("**/marks")
     page.keyboard.press("2")
     saved(page)
-    assert set(DatasetFolder(studio.folder)[BARE].tags) == {0, 1}
+    assert set(DatasetFolder(studio.folder)[BARE].marks.tags) == {0, 1}
     assert page.locator(".toast").count() == 0
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.inference import Exact
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.kind import nearest
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
-from multiutility.vision.photo import ArrayPhoto, enlarged, nearest, photos, resized, working_size
+from multiutility.vision.photo import ArrayPhoto, enlarged, photos, resized, working_size
 from multiutility.vision.predictor import margins
 
 

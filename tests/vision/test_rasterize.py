@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from multiutility import LabelingProblem
 from multiutility.annotations import LINEAR, Annotation, Full, Joint
 from multiutility.checks import check_annotation
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.vision.rasterize import clip, rasterize, shrunk, union_area
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import clip, shrunk, union_area
+from multiutility.vision.rasterize import rasterize
 from pictures import Picture, pixel_loss, random_picture, random_regions
 
 GRASS, SKY, COW, OTHER = range(4)

@@ -12,8 +12,8 @@ import pytest
 
 from multiutility import arrays
 from multiutility.datasets import Classes, LabelClass, PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.drawing import borders, overlay, paint
 from multiutility.vision.render import (
-    borders,
     captioned,
     compare,
     confusion_picture,
@@ -22,8 +22,6 @@ from multiutility.vision.render import (
     errors,
     gallery,
     legend,
-    overlay,
-    paint,
     samples_picture,
     side_by_side,
     stack,

@@ -15,9 +15,9 @@ from sklearn.base import clone
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox
 from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.learning.optimizers.solution import Record
 from multiutility.vision import Segmenter, features
 from multiutility.vision.model_file import FORMAT, KEY, ModelFileError, checksum

@@ -24,13 +24,13 @@ from multiutility.datasets import (
     PixelSeed,
     write_dataset,
 )
+from multiutility.kinds.boxes import box_of
+from multiutility.kinds.objects import labels_of, objects_of
+from multiutility.kinds.seeds import pole, seed_of
 from multiutility.vision.weaken import (
     apply_other,
     has_other,
-    objects_of,
-    pole,
     sample_subset,
-    tags_of,
     things_of,
     weak_annotation,
     weaken,
@@ -87,7 +87,7 @@ def test_void_becomes_other_where_it_is() -> None:
     assert result.tolist() == mixed.tolist()
     assert not np.shares_memory(result, mixed)
     # One label, and nothing void: no pixel is other, and so there is no such tag.
-    assert tags_of(apply_other(mask_of(["gg"]), classes)) == (GRASS,)
+    assert labels_of(apply_other(mask_of(["gg"]), classes)) == (GRASS,)
     with pytest.raises(ValueError, match="no class named 'other'"):
         apply_other(mask, CLASSES)
 
@@ -147,36 +147,36 @@ def test_points_are_not_in_specks_and_things_are_those_of_the_map() -> None:
 
 def test_objects_are_those_of_the_instance_map() -> None:
     mask = mask_of(["cccccc", "cccccc", "gggggg"])
-    assert [thing.box for thing in objects_of(mask, [COW])] == [PixelBox(COW, 0, 0, 6, 2)]
+    assert [box_of(thing) for thing in objects_of(mask, [COW])] == [PixelBox(COW, 0, 0, 6, 2)]
     ids = np.array([[3, 3, 3, 9, 9, 9], [3, 3, 3, 9, 9, 9], [0, 0, 3, 9, 0, 0]])
-    boxes = [thing.box for thing in objects_of(mask, [COW], ids)]
+    boxes = [box_of(thing) for thing in objects_of(mask, [COW], ids)]
     # From the map, which reaches into the grass.
     assert boxes == [PixelBox(COW, 0, 0, 3, 3), PixelBox(COW, 3, 0, 6, 3)]
     # The class is that of most pixels; seeds are on pixels that have it.
     for thing in objects_of(mask, [COW], ids):
-        assert mask[thing.seed.y, thing.seed.x] == COW + 1
-    assert objects_of(mask, [GRASS], np.where(ids == 3, 3, 0))[0].box == PixelBox(GRASS, 0, 2, 6, 3)
+        assert mask[seed_of(thing).y, seed_of(thing).x] == COW + 1
+    assert box_of(objects_of(mask, [GRASS], np.where(ids == 3, 3, 0))[0]) == PixelBox(GRASS, 0, 2, 6, 3)
 
 
 def test_one_object_may_have_several_parts() -> None:
     mask = mask_of(["ccgcc", "gggcc"])
     ids = np.where(mask == COW + 1, 1, 0)
-    assert [thing.box for thing in objects_of(mask, [COW], ids)] == [PixelBox(COW, 0, 0, 5, 2)]
-    assert objects_of(mask, [COW], ids)[0].seed.x >= 3
+    assert [box_of(thing) for thing in objects_of(mask, [COW], ids)] == [PixelBox(COW, 0, 0, 5, 2)]
+    assert seed_of(objects_of(mask, [COW], ids)[0]).x >= 3
 
 
 def test_objects_that_are_mostly_void_are_left_out() -> None:
     mask = mask_of(["..cc", "..gg"])
     half, most = np.array([[0, 1, 1, 0]] * 2), np.array([[1, 1, 1, 0]] * 2)
-    assert objects_of(mask, [COW, GRASS], half)[0].box == PixelBox(GRASS, 1, 0, 3, 2)
+    assert box_of(objects_of(mask, [COW, GRASS], half)[0]) == PixelBox(GRASS, 1, 0, 3, 2)
     # What is in there is found by its connected parts then.
-    assert [thing.box for thing in objects_of(mask, [COW], most)] == [PixelBox(COW, 2, 0, 4, 1)]
+    assert [box_of(thing) for thing in objects_of(mask, [COW], most)] == [PixelBox(COW, 2, 0, 4, 1)]
 
 
 def test_parts_that_no_object_has_are_objects() -> None:
     mask = mask_of(["cc.cc.bb"])
     ids = np.array([[1, 1, 0, 0, 0, 0, 0, 0]])
-    boxes = [thing.box for thing in objects_of(mask, [COW, BIRD], ids)]
+    boxes = [box_of(thing) for thing in objects_of(mask, [COW, BIRD], ids)]
     assert boxes == [PixelBox(COW, 0, 0, 2, 1), PixelBox(COW, 3, 0, 5, 1), PixelBox(BIRD, 6, 0, 8, 1)]
 
 

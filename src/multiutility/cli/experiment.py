@@ -196,12 +196,15 @@ def join(folder: Path, page: Path, overwrite: bool) -> None:
 
 def budget_of(costs: str, minutes: str) -> Budget:
     """Return the experiment on budgets with other costs."""
-    from multiutility.experiments.budget import Budget, Costs
+    from multiutility.experiments.budget import CHEAPEST, Budget, Costs
 
     parts = numbers("--costs", costs)
-    if len(parts) != 4:
-        raise ValueError(f"--costs {costs!r}: expected 4 numbers, for a tag, a point, a box and a mask")
-    return Budget(Costs(*parts), numbers("--minutes", minutes))
+    if len(parts) != len(CHEAPEST):
+        *some, last = (f"a {kind.words.one}" for kind in CHEAPEST)
+        wanted = f"{len(CHEAPEST)} numbers, for {', '.join(some)} and {last}"
+        raise ValueError(f"--costs {costs!r}: expected {wanted}")
+    seconds = {kind.name: part for kind, part in zip(CHEAPEST, parts, strict=True)}
+    return Budget(Costs(**seconds), numbers("--minutes", minutes))
 
 
 def budget_words(costs: str, minutes: str) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def show_summary(summary: Summary) -> None:
     """Print what a dataset holds."""
+    from multiutility.kinds import KINDS  # noqa: PLC0415
+
     mix = ", ".join(f"{count} with {kinds}" for kinds, count in summary.mix.items())
     show(f"[b]{summary.n_images} images[/]: {mix}")
     if summary.sizes:
@@ -27,12 +29,12 @@ def show_summary(summary: Summary) -> None:
     if splits:
         show(f"Splits: {', '.join(splits)}")
     table = plain_table("class", "kind")
-    for column in ("pixels", "share", "masks", "tags", "boxes", "seeds"):
+    for column in ("pixels", "share", *(kind.words.plural for kind in KINDS)):
         table.add_column(column, justify="right")
     total = sum(one.pixels for one in summary.classes)
     for one in summary.classes:
         share = f"{one.pixels / total:.1%}" if total else ""
-        counts = (f"{one.pixels:,}", share, *map(str, (one.masks, one.tags, one.boxes, one.seeds)))
+        counts = (f"{one.pixels:,}", share, *map(str, one.counts.values()))
         table.add_row(escape(one.name), one.kind + (", rare" if one.rare else ""), *counts)
     table.add_row("[i]unlabeled[/]", "", f"{summary.void:,}")
     show(table)

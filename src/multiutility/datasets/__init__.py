@@ -14,17 +14,15 @@ from multiutility.datasets.images import (
     write_instances,
     write_mask,
 )
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.summary import Summary, summarize
 from multiutility.datasets.validate import validate
 from multiutility.datasets.writing import (
     NewSample,
-    write_boxes,
     write_dataset,
-    write_seeds,
+    write_entries,
     write_split,
-    write_tags,
 )
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 __all__ = [
     "Classes",
@@ -47,13 +45,11 @@ __all__ = [
     "unidentified_annotations",
     "unidentified_labels",
     "validate",
-    "write_boxes",
     "write_classes",
     "write_dataset",
+    "write_entries",
     "write_image",
     "write_instances",
     "write_mask",
-    "write_seeds",
     "write_split",
-    "write_tags",
 ]

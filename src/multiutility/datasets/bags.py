@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multiutility.annotations.partition import Partition
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.identifiability import LEAST, Bag, Group, unidentified
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.objects import labels_of
 
 
 def unidentified_labels(
@@ -23,6 +21,7 @@ def unidentified_labels(
     still change the answer; ``mask_labels`` gets the labels of one, by default from its file.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> from multiutility.datasets import Classes, NewSample, write_dataset
     >>> image, tags = np.zeros((6, 8, 3), dtype=np.uint8), PixelAnnotation(tags=(0, 1))
     >>> with tempfile.TemporaryDirectory() as place:
@@ -67,7 +66,7 @@ def unidentified_annotations(
 def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag:
     """Return the labels that an annotation names; a mask wins over all else, unless all of it is void."""
     if annotation.mask is not None and annotation.mask.any():
-        return Bag(placed=labels_in(annotation.mask))
+        return Bag(placed=frozenset(labels_of(annotation.mask)))
     if annotation.empty:
         return Bag()
     boxed, seeded = (box.label for box in annotation.boxes), (seed.label for seed in annotation.seeds)
@@ -77,17 +76,10 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
 
 def weak_bag(sample: Sample, n_labels: int, other: int | None) -> Bag:
     """Return the labels that the tables name for an image."""
-    boxes = tuple(box for _, box in sample.box_rows)
-    seeds = tuple(seed for _, seed in sample.seed_rows)
-    return bag_of(PixelAnnotation(tags=sample.tags, boxes=boxes, seeds=seeds), n_labels, other)
+    return bag_of(sample.marks, n_labels, other)
 
 
 def labels_of_file(sample: Sample) -> frozenset[int]:
     """Return the labels of the mask of an image; none without one."""
     mask = sample.mask()
-    return frozenset() if mask is None else labels_in(mask)
-
-
-def labels_in(mask: NDArray[np.uint8]) -> frozenset[int]:
-    """Return the labels of a mask [H, W], which holds label + 1, and 0 for void."""
-    return frozenset(np.flatnonzero(np.bincount(mask.ravel())[1:]).tolist())
+    return frozenset() if mask is None else frozenset(labels_of(mask))

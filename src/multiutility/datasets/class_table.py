@@ -15,9 +15,10 @@ from multiutility.datasets.classes import (
     parse_color,
     standard_color,
 )
-from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
 from multiutility.datasets.tables import read_table, write_table
+from multiutility.kinds.problems import Problem, shown
 
 T = TypeVar("T")
 

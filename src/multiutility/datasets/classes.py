@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.datasets.errors import shown
 from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
+from multiutility.kinds.problems import shown
 
 Kind: TypeAlias = Literal["thing", "stuff", "either"]
 Color: TypeAlias = tuple[int, int, int]

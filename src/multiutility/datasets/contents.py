@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from multiutility.datasets.class_table import read_classes
 from multiutility.datasets.classes import Classes, suggest
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.limits import file_name_problem
-from multiutility.datasets.pixels import PixelBox, PixelSeed
-from multiutility.datasets.placement import shape_problem
 from multiutility.datasets.tables import limited, read_lines, read_table
+from multiutility.kinds import INDEX_IMAGES, TABLES, Table
+from multiutility.kinds.problems import Problem, shown
 
 T = TypeVar("T")
 # An annotation, and the row that it is in; and those of all images.
 Entry: TypeAlias = tuple[int, T]
 Entries: TypeAlias = dict[str, list[Entry[T]]]
 
-CLASSES, TAGS, BOXES, SEEDS = "classes.csv", "tags.csv", "boxes.csv", "seeds.csv"
-IMAGES, MASKS, INSTANCES, SPLITS = "images", "masks", "instances", "splits"
+CLASSES, IMAGES, INSTANCES, SPLITS = "classes.csv", "images", "instances", "splits"
+# Where annotations are.
+FOLDERS = tuple(one.folder for one in INDEX_IMAGES.values())
+FILES = tuple(one.file for one in TABLES.values())
 # All that a dataset is made of; without classes it is none.
-PARTS = (IMAGES, MASKS, INSTANCES, SPLITS, TAGS, BOXES, SEEDS, CLASSES)
-TAG_COLUMNS = ("image", "label")
-BOX_COLUMNS = ("image", "label", "left", "top", "right", "bottom")
-SEED_COLUMNS = ("image", "label", "x", "y")
+PARTS = (IMAGES, *FOLDERS, INSTANCES, SPLITS, *FILES, CLASSES)
 
 # A name is compared with all others to find the nearest: help for a few slips, not for a wrong column.
 MAX_SUGGESTIONS = 20
@@ -43,17 +42,16 @@ JUNK = frozenset({"thumbs.db", "desktop.ini"})
 class Contents:
     """All that tables and file names tell, by image, with what must be mended before it can be used.
 
-    ``strays`` are files that are not used, which does no harm.
+    ``files`` are index images, and ``entries`` those of tables, both by kind of annotation. ``strays`` are
+    files that are not used, which does no harm.
     """
 
     classes: Classes | None
-    images: dict[str, Path]
-    masks: dict[str, Path]
-    instances: dict[str, Path]
-    splits: dict[str, Path]
-    tags: Entries[int] = field(default_factory=dict)
-    boxes: Entries[PixelBox] = field(default_factory=dict)
-    seeds: Entries[PixelSeed] = field(default_factory=dict)
+    images: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, dict[str, Path]] = field(default_factory=dict)
+    instances: dict[str, Path] = field(default_factory=dict)
+    splits: dict[str, Path] = field(default_factory=dict)
+    entries: dict[str, Entries[Any]] = field(default_factory=dict)
     problems: list[DatasetError] = field(default_factory=list)
     strays: list[DatasetError] = field(default_factory=list)
 
@@ -62,27 +60,30 @@ def read_contents(folder: Path) -> Contents:
     """Read a dataset folder; raises nothing, but collects all problems."""
     if not folder.is_dir():
         missing = DatasetError(folder, None, "there is no such folder", "correct the path")
-        return Contents(None, {}, {}, {}, {}, problems=[missing])
+        return Contents(None, problems=[missing])
     home = Enclosed(folder)
     linked = [error for part in PARTS if (error := home.problem(folder / part))]
     if linked:
-        return Contents(None, {}, {}, {}, {}, problems=linked)
+        return Contents(None, problems=linked)
     classes, problems = read_classes(folder / CLASSES)
     strays: list[DatasetError] = []
     images = list_files(home, IMAGES, tuple(FORMATS), problems, strays)
-    masks = list_files(home, MASKS, (".png",), problems, strays)
+    files = {
+        kind: list_files(home, one.folder, (".png",), problems, strays) for kind, one in INDEX_IMAGES.items()
+    }
     instances = list_files(home, INSTANCES, (".png",), problems, strays)
     splits = list_files(home, SPLITS, (".txt",), problems, strays)
     if not images:
         problems.append(DatasetError(folder / IMAGES, None, "there are no images", "put images there"))
-    for name, path in (*masks.items(), *instances.items()):
+    for name, path in chain.from_iterable(one.items() for one in (*files.values(), instances)):
         if name not in images:
             strays.append(DatasetError(path, None, "there is no image of this name", "rename or remove it"))
     names, labels = ImageNames(images), Labels(classes)
-    tags = read_entries(folder / TAGS, TAG_COLUMNS, parse_tag, names, labels, problems)
-    boxes = read_entries(folder / BOXES, BOX_COLUMNS, parse_box, names, labels, problems)
-    seeds = read_entries(folder / SEEDS, SEED_COLUMNS, parse_seed, names, labels, problems)
-    return Contents(classes, images, masks, instances, splits, tags, boxes, seeds, problems, strays)
+    entries = {
+        kind: read_entries(folder / table.file, table, names, labels, problems)
+        for kind, table in TABLES.items()
+    }
+    return Contents(classes, images, files, instances, splits, entries, problems, strays)
 
 
 def list_files(
@@ -175,62 +176,20 @@ class Labels:
 
 
 def read_entries(
-    path: Path,
-    columns: Sequence[str],
-    parse: Callable[[int, Sequence[str], list[Problem]], T],
-    names: ImageNames,
-    labels: Labels,
-    problems: list[DatasetError],
+    path: Path, table: Table[T], names: ImageNames, labels: Labels, problems: list[DatasetError]
 ) -> Entries[T]:
     """Annotations of a table, by image, unless there is no such table; all that is wrong adds to problems."""
     if not os.path.lexists(path):
         return {}
     entries: Entries[T] = {}
-    for row, (image, label, *values) in read_table(path, columns, (), problems):
+    for row, (image, label, *values) in read_table(path, table.header, (), problems):
         wrong: list[Problem] = []
         name = names.find(image, wrong)
-        entry = parse(labels.find(label, wrong), values, wrong)
+        entry = table.parse(labels.find(label, wrong), values, wrong)
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
         if not wrong:
             entries.setdefault(name, []).append((row, entry))
     return entries
-
-
-def parse_tag(label: int, _values: Sequence[str], _wrong: list[Problem]) -> int:
-    """Tag of a row."""
-    return label
-
-
-def parse_box(label: int, values: Sequence[str], wrong: list[Problem]) -> PixelBox:
-    """Box of a row."""
-    n_wrong = len(wrong)
-    box = PixelBox(
-        label, *(number(text, name, wrong) for text, name in zip(values, BOX_COLUMNS[2:], strict=True))
-    )
-    problem = shape_problem(box) if len(wrong) == n_wrong else None
-    wrong += [problem] if problem else []
-    return box
-
-
-def parse_seed(label: int, values: Sequence[str], wrong: list[Problem]) -> PixelSeed:
-    """Seed of a row."""
-    x, y = (number(text, name, wrong) for text, name in zip(values, SEED_COLUMNS[2:], strict=True))
-    if not (x.is_integer() and y.is_integer()):
-        wrong.append((f"x {x:g}, y {y:g} is not a pixel", "write whole numbers, counted from 0"))
-    return PixelSeed(label, int(x), int(y))
-
-
-def number(text: str, column: str, wrong: list[Problem]) -> float:
-    """Finite number of a field; 0 and a problem if it is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isfinite(value) and "_" not in text:
-        return value
-    fix = "write digits, and a point before decimals"
-    wrong.append((f"{column} is {shown(text)}: not a number", fix))
-    return 0.0
 
 
 def read_split(path: Path, names: ImageNames) -> tuple[list[str], list[DatasetError]]:

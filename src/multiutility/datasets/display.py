@@ -15,13 +15,13 @@ from PIL import Image
 from multiutility.datasets.classes import Classes, color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import IMAGE_FORMATS, TURNS, opened, orientation, rgb
+from multiutility.kinds import BY_DETAIL
 
 if TYPE_CHECKING:
     from multiutility.datasets.folder import DatasetFolder, Sample
 
 # Pictures that are shown, and the longer side of each.
 N_THUMBNAILS, THUMBNAIL = 8, 96
-KINDS = ("mask", "boxes", "seeds", "tags")
 
 
 def jpeg(path: Path, side: int, quality: int) -> bytes:
@@ -41,7 +41,7 @@ def jpeg(path: Path, side: int, quality: int) -> bytes:
 def dataset_html(dataset: DatasetFolder) -> str:
     """Return what a dataset has: images by kind of annotation, classes, and some of its pictures."""
     kinds = [sample.kinds for sample in dataset]
-    counts = [(kind, sum(kind in one for one in kinds)) for kind in KINDS]
+    counts = [(kind.name, sum(kind.name in one for one in kinds)) for kind in BY_DETAIL]
     counts.append(("nothing", sum(not one for one in kinds)))
     shown = dataset.names
     if len(shown) > N_THUMBNAILS:

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
-
-# What is wrong, and how to mend it.
-Problem: TypeAlias = tuple[str, str]
-# Characters of a value in a message.
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -51,16 +45,6 @@ class DatasetError(ValueError):
         """Return the finding, with the file as seen from the folder."""
         file = self.path.relative_to(folder).as_posix()
         return Finding(printable(file), self.row, self.what, self.fix)
-
-
-def shown(value: object) -> str:
-    """Return a value as messages have it, shortened if it is long.
-
-    >>> shown("grass"), shown("x" * 1000)[-5:]
-    ("'grass'", 'xx...')
-    """
-    text = repr(value if not isinstance(value, str) else value[:SHOWN])
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 def printable(text: str) -> str:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, suggest
-from multiutility.datasets.contents import (
-    BOXES,
-    SEEDS,
-    SPLITS,
-    Contents,
-    Entry,
-    ImageNames,
-    read_contents,
-    read_split,
-)
+from multiutility.datasets.contents import SPLITS, Contents, Entry, ImageNames, read_contents, read_split
 from multiutility.datasets.display import dataset_html
-from multiutility.datasets.errors import DatasetError, Problem
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import image_size, read_image, read_instances, read_mask
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import INDEX_IMAGES, KINDS, TABLES, PixelAnnotation
+from multiutility.kinds.mask import MASK
+from multiutility.kinds.problems import Problem, size_problem
 
 __all__ = ["DatasetError", "DatasetFolder", "NewSample", "Sample", "write_dataset"]
 
@@ -35,18 +28,17 @@ __all__ = ["DatasetError", "DatasetFolder", "NewSample", "Sample", "write_datase
 class Sample:
     """An image of a dataset folder, with what is annotated; images and masks are read when asked for.
 
-    Boxes and seeds come with their rows in the tables, for errors.
+    ``files`` are its index images and ``rows`` its entries of tables, with their rows for errors, by kind of
+    annotation.
     """
 
     name: str
     path: Path
     folder: Path
     n_classes: int
-    mask_path: Path | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
     instances_path: Path | None = None
-    tags: tuple[int, ...] = ()
-    box_rows: tuple[Entry[PixelBox], ...] = ()
-    seed_rows: tuple[Entry[PixelSeed], ...] = ()
+    rows: Mapping[str, tuple[Entry[Any], ...]] = field(default_factory=dict)
 
     def image(self) -> NDArray[np.uint8]:
         """Image in RGB, uint8 [H, W, 3]."""
@@ -56,15 +48,24 @@ class Sample:
         """Height and width of the image."""
         return image_size(self.path)
 
+    @property
+    def mask_path(self) -> Path | None:
+        """File of the mask, if there is one."""
+        return self.files.get(MASK.name)
+
     def mask(self) -> NDArray[np.uint8] | None:
         """Mask uint8 [H, W] that holds 0 for void and label + 1, if there is one."""
-        if self.mask_path is None:
+        return self.indices(MASK.name)
+
+    def indices(self, kind: str) -> NDArray[np.uint8] | None:
+        """Index image uint8 [H, W] of a kind of annotation, if there is one."""
+        path = self.files.get(kind)
+        if path is None:
             return None
-        mask = read_mask(self.mask_path)
-        height, width = self.size()
-        problem = size_problem(mask, height, width) or mask_problem(mask, self.n_classes)
-        raise_problem(self.mask_path, None, problem)
-        return mask
+        indices = read_mask(path)
+        problem = size_problem(indices, *self.size())
+        raise_problem(path, None, problem or INDEX_IMAGES[kind].problem(indices, self.n_classes))
+        return indices
 
     def instances(self) -> NDArray[np.int32] | None:
         """Ids of objects int32 [H, W], 0 for none, if there is such a map."""
@@ -74,27 +75,29 @@ class Sample:
         raise_problem(self.instances_path, None, size_problem(instances, *self.size()))
         return instances
 
+    @property
+    def marks(self) -> PixelAnnotation:
+        """What the tables say, which need not fit the image; nothing is read."""
+        return PixelAnnotation(**self._marks())
+
     def annotation(self) -> PixelAnnotation:
         """All that is annotated; boxes may reach beyond the image, but have pixels in it."""
-        if self.box_rows or self.seed_rows:
+        if any(kind.placed and kind.name in self.rows for kind in KINDS):
             height, width = self.size()
-            for row, box in self.box_rows:
-                raise_problem(self.folder / BOXES, row, box_problem(box, height, width))
-            for row, seed in self.seed_rows:
-                raise_problem(self.folder / SEEDS, row, seed_problem(seed, height, width))
-        return PixelAnnotation(
-            mask=self.mask(),
-            tags=self.tags,
-            boxes=tuple(box for _, box in self.box_rows),
-            seeds=tuple(seed for _, seed in self.seed_rows),
-            instances=self.instances(),
-        )
+            for kind, rows in self.rows.items():
+                table = TABLES[kind]
+                for row, entry in rows:
+                    raise_problem(self.folder / table.file, row, table.problem(entry, height, width))
+        pixels: dict[str, Any] = {kind: self.indices(kind) for kind in INDEX_IMAGES}
+        return PixelAnnotation(**pixels, **self._marks(), instances=self.instances())
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Which of mask, tags, boxes and seeds there are."""
-        there = {"mask": self.mask_path, "tags": self.tags, "boxes": self.box_rows, "seeds": self.seed_rows}
-        return frozenset(kind for kind, value in there.items() if value)
+        """Which kinds of annotation there are, by name."""
+        return frozenset((*self.files, *self.rows))
+
+    def _marks(self) -> dict[str, Any]:
+        return {kind: TABLES[kind].value([entry for _, entry in rows]) for kind, rows in self.rows.items()}
 
 
 class DatasetFolder:
@@ -172,17 +175,14 @@ class DatasetFolder:
 
     def _sample(self, name: str) -> Sample:
         contents = self._contents
-        tags = (label for _, label in contents.tags.get(name, ()))
         return Sample(
             name=name,
             path=contents.images[name],
             folder=self.path,
             n_classes=len(self.classes),
-            mask_path=contents.masks.get(name),
+            files={kind: files[name] for kind, files in contents.files.items() if name in files},
             instances_path=contents.instances.get(name),
-            tags=tuple(dict.fromkeys(tags)),
-            box_rows=tuple(contents.boxes.get(name, ())),
-            seed_rows=tuple(contents.seeds.get(name, ())),
+            rows={kind: tuple(rows[name]) for kind, rows in contents.entries.items() if name in rows},
         )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.errors import DatasetError
+
+# Masks have 8 bits, and 0 is void.
+from multiutility.kinds.problems import Problem, shown
 
 # Masks have 8 bits, and 0 is void.
 MAX_CLASSES = 255

@@ -12,13 +12,13 @@ from PIL import Image
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.scenery import stuff, things
 from multiutility.datasets.scenery.canvas import VOID, Canvas, borders
 from multiutility.datasets.scenery.light import View, make_light
 from multiutility.datasets.scenery.noise import curve, fields, piece
 from multiutility.datasets.scenery.sprite import Sprite
 from multiutility.files import scratch
+from multiutility.kinds import PixelAnnotation
 
 CLASSES = Classes(
     [

@@ -12,23 +12,25 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Kind
 from multiutility.datasets.folder import DatasetFolder, Sample
-
-# The order in which kinds of annotation are named.
-ANNOTATIONS = ("mask", "tags", "boxes", "seeds")
+from multiutility.kinds import KINDS
+from multiutility.kinds.mask import MASK
 
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """How often a class is annotated: pixels and images of masks, boxes, seeds and tags."""
+    """How often a class is annotated: pixels of masks, and ``counts`` of masks and of entries in tables."""
 
     name: str
     kind: Kind
     rare: bool
     pixels: int
-    masks: int
-    tags: int
-    boxes: int
-    seeds: int
+    counts: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, of types that JSON has."""
+        data = asdict(self)
+        counts = data.pop("counts")
+        return {**data, **counts}
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,9 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, of types that JSON has."""
-        data = asdict(self)
         return {
-            **data,
-            "classes": list(data["classes"]),
+            **asdict(self),
+            "classes": [one.to_dict() for one in self.classes],
             "sizes": {k: list(v) for k, v in self.sizes.items()},
         }
 
@@ -62,27 +63,20 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
     ``progress`` is called with the number of images that are done, and of all.
     """
     pixels = np.zeros(len(dataset.classes) + 1, dtype=np.int64)
-    masks, tags, boxes, seeds, mix = (
-        Counter[int](),
-        Counter[int](),
-        Counter[int](),
-        Counter[int](),
-        Counter[str](),
-    )
+    mix, counts = Counter[str](), {kind.words.plural: Counter[int]() for kind in KINDS}
     sizes = []
     for done, sample in enumerate(dataset, start=1):
         histogram = index_counts(sample)
         pixels[: len(histogram)] += histogram
-        masks.update(np.flatnonzero(histogram[1:]).tolist())
-        tags.update(sample.tags)
-        boxes.update(box.label for _, box in sample.box_rows)
-        seeds.update(seed.label for _, seed in sample.seed_rows)
+        counts[MASK.words.plural].update(np.flatnonzero(histogram[1:]).tolist())
+        for kind in KINDS:
+            counts[kind.words.plural].update(kind.labels(sample.marks.value(kind)))
         mix[mixture(sample)] += 1
         sizes.append(sample.size())
         if progress is not None:
             progress(done, len(dataset))
     classes = tuple(
-        ClassSummary(one.name, one.kind, one.rare, int(pixels[k + 1]), masks[k], tags[k], boxes[k], seeds[k])
+        ClassSummary(one.name, one.kind, one.rare, int(pixels[k + 1]), {n: c[k] for n, c in counts.items()})
         for k, one in enumerate(dataset.classes)
     )
     splits = {name: len(dataset.split(name)) for name in dataset.splits}
@@ -97,7 +91,7 @@ def index_counts(sample: Sample) -> NDArray[np.int64]:
 
 def mixture(sample: Sample) -> str:
     """Kinds of annotation of a sample, as text."""
-    return " + ".join(kind for kind in ANNOTATIONS if kind in sample.kinds) or "none"
+    return " + ".join(kind.name for kind in KINDS if kind.name in sample.kinds) or "none"
 
 
 def size_range(sizes: Sequence[tuple[int, int]]) -> dict[str, tuple[int, int]]:

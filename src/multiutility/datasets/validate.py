@@ -6,28 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from multiutility.datasets.contents import (
-    BOXES,
-    CLASSES,
-    SEEDS,
-    Contents,
-    ImageNames,
-    read_contents,
-    read_split,
-)
-from multiutility.datasets.errors import DatasetError, Finding, Problem
+from multiutility.datasets.contents import CLASSES, Contents, ImageNames, read_contents, read_split
+from multiutility.datasets.errors import DatasetError, Finding
 from multiutility.datasets.images import read_image, read_instances, read_mask
-from multiutility.datasets.placement import (
-    box_problem,
-    mask_problem,
-    overhang_problem,
-    seed_problem,
-    size_problem,
-)
+from multiutility.kinds import INDEX_IMAGES, TABLES, IndexImages
+from multiutility.kinds.problems import Problem, size_problem
 
 
 def validate(
@@ -69,36 +53,45 @@ def check_image(folder: Path, contents: Contents, name: str) -> list[DatasetErro
         return [error]
     problems = list(misplaced(folder, contents, name, height, width))
     n_classes = len(contents.classes) if contents.classes else None
-    readers = ((contents.masks, read_mask, n_classes), (contents.instances, read_instances, None))
-    for files, read, limit in readers:
-        if name in files:
-            problems += check_indices(files[name], read, height, width, limit)
+    for kind, images in INDEX_IMAGES.items():
+        if name in contents.files[kind]:
+            problems += check_indices(contents.files[kind][name], images, height, width, n_classes)
+    if name in contents.instances:
+        problems += check_instances(contents.instances[name], height, width)
     return problems
 
 
 def misplaced(folder: Path, contents: Contents, name: str, height: int, width: int) -> Iterator[DatasetError]:
-    """Boxes and seeds that are not where they can be."""
-    for row, box in contents.boxes.get(name, ()):
-        problem = box_problem(box, height, width) or overhang_problem(box, height, width)
-        if problem:
-            yield DatasetError(folder / BOXES, row, *problem)
-    for row, seed in contents.seeds.get(name, ()):
-        problem = seed_problem(seed, height, width)
-        if problem:
-            yield DatasetError(folder / SEEDS, row, *problem)
+    """Entries of tables that are not where they can be."""
+    for kind, table in TABLES.items():
+        for row, entry in contents.entries[kind].get(name, ()):
+            problem = table.problem(entry, height, width) or table.doubt(entry, height, width)
+            if problem:
+                yield DatasetError(folder / table.file, row, *problem)
 
 
 def check_indices(
-    path: Path, read: Callable[[Path], NDArray[Any]], height: int, width: int, n_classes: int | None
+    path: Path, images: IndexImages, height: int, width: int, n_classes: int | None
 ) -> Iterator[DatasetError]:
-    """Problems of a mask or map of objects."""
+    """Problems of a mask, or another index image."""
     try:
-        indices = read(path)
+        indices = read_mask(path)
     except DatasetError as error:
         yield error
         return
     problems: list[Problem | None] = [size_problem(indices, height, width)]
     if n_classes is not None:
-        problems.append(mask_problem(indices, n_classes))
+        problems.append(images.problem(indices, n_classes))
     for problem in filter(None, problems):
+        yield DatasetError(path, None, *problem)
+
+
+def check_instances(path: Path, height: int, width: int) -> Iterator[DatasetError]:
+    """Problems of a map of objects."""
+    try:
+        problem = size_problem(read_instances(path), height, width)
+    except DatasetError as error:
+        yield error
+        return
+    if problem:
         yield DatasetError(path, None, *problem)

@@ -5,37 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.class_table import write_classes
 from multiutility.datasets.classes import Classes
-from multiutility.datasets.contents import (
-    BOX_COLUMNS,
-    BOXES,
-    CLASSES,
-    IMAGES,
-    INSTANCES,
-    MASKS,
-    PARTS,
-    SEED_COLUMNS,
-    SEEDS,
-    SPLITS,
-    TAG_COLUMNS,
-    TAGS,
-)
-from multiutility.datasets.errors import DatasetError, Problem
+from multiutility.datasets.contents import CLASSES, FOLDERS, IMAGES, INSTANCES, PARTS, SPLITS
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS, image_size, write_image, write_instances, write_mask
 from multiutility.datasets.limits import file_name_problem, objects_problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
 from multiutility.datasets.tables import write_table, write_text
 from multiutility.files import filling, replacing
+from multiutility.kinds import INDEX_IMAGES, KINDS, TABLES, PixelAnnotation, Table
+from multiutility.kinds.problems import Problem, size_problem
 from multiutility.outputs import outputs_for
+
+T = TypeVar("T")
 
 # At a time.
 COPIED_BYTES = 1 << 20
@@ -94,41 +84,40 @@ def write_parts(
     splits: Mapping[str, Sequence[str]],
 ) -> None:
     """Write all files into an empty folder; errors speak of the path."""
-    for part in (IMAGES, MASKS, INSTANCES, SPLITS):
+    optional = (*FOLDERS, INSTANCES, SPLITS)
+    for part in (IMAGES, *optional):
         (folder / part).mkdir()
-    tags: dict[str, tuple[int, ...]] = {}
-    boxes: dict[str, tuple[PixelBox, ...]] = {}
-    seeds: dict[str, tuple[PixelSeed, ...]] = {}
+    names: set[str] = set()
+    entries: dict[str, dict[str, Sequence[Any]]] = {kind: {} for kind in TABLES}
     for given in samples:
         sample = replace(given, name=unicodedata.normalize("NFC", given.name))
-        check_name(path / IMAGES, sample.name, tags)
+        check_name(path / IMAGES, sample.name, names)
         check_sample(path / IMAGES, sample, classes)
         write_pixels(folder, sample, classes)
-        tags[sample.name] = sample.annotation.tags
-        boxes[sample.name] = sample.annotation.boxes
-        seeds[sample.name] = sample.annotation.seeds
+        names.add(sample.name)
+        for kind, by_image in entries.items():
+            by_image[sample.name] = getattr(sample.annotation, kind)
     for name, given_members in splits.items():
         members = [unicodedata.normalize("NFC", member) for member in given_members]
-        check_split(path / SPLITS, name, members, tags)
+        check_split(path / SPLITS, name, members, names)
         write_split(folder / SPLITS / f"{name}.txt", members)
-    if any(tags.values()):
-        write_tags(folder / TAGS, classes, tags)
-    if any(boxes.values()):
-        write_boxes(folder / BOXES, classes, boxes)
-    if any(seeds.values()):
-        write_seeds(folder / SEEDS, classes, seeds)
-    for part in (MASKS, INSTANCES, SPLITS):
+    for kind, table in TABLES.items():
+        if any(entries[kind].values()):
+            write_entries(folder / table.file, table, classes, entries[kind])
+    for part in optional:
         if not os.listdir(folder / part):
             (folder / part).rmdir()
     write_classes(folder / CLASSES, classes)
 
 
 def write_pixels(folder: Path, sample: NewSample, classes: Classes) -> None:
-    """Write image, mask and map of objects of a sample."""
+    """Write image, index images and map of objects of a sample."""
     write_sample_image(folder / IMAGES, sample)
     annotation = sample.annotation
-    if annotation.mask is not None:
-        write_mask(folder / MASKS / f"{sample.name}.png", annotation.mask, classes.palette)
+    for kind, images in INDEX_IMAGES.items():
+        indices = getattr(annotation, kind)
+        if indices is not None:
+            write_mask(folder / images.folder / f"{sample.name}.png", indices, classes.palette)
     if annotation.instances is not None:
         write_instances(folder / INSTANCES / f"{sample.name}.png", annotation.instances)
 
@@ -148,30 +137,14 @@ def write_sample_image(folder: Path, sample: NewSample) -> None:
             shutil.copyfileobj(content, file, COPIED_BYTES)
 
 
-def write_tags(path: Path, classes: Classes, tags: Mapping[str, Sequence[int]]) -> None:
-    """Write the table of tags, given by image, at once."""
-    rows = ((name, classes[label].name) for name, labels in tags.items() for label in labels)
-    write_table(path, TAG_COLUMNS, rows)
-
-
-def write_boxes(path: Path, classes: Classes, boxes: Mapping[str, Sequence[PixelBox]]) -> None:
-    """Write the table of boxes, given by image, at once."""
+def write_entries(path: Path, table: Table[T], classes: Classes, entries: Mapping[str, Sequence[T]]) -> None:
+    """Write a table of annotations, given by image, at once."""
     rows = (
-        (name, classes[box.label].name, *map(number_text, (box.left, box.top, box.right, box.bottom)))
-        for name, group in boxes.items()
-        for box in group
+        (name, classes[table.label(entry)].name, *table.fields(entry))
+        for name, group in entries.items()
+        for entry in group
     )
-    write_table(path, BOX_COLUMNS, rows)
-
-
-def write_seeds(path: Path, classes: Classes, seeds: Mapping[str, Sequence[PixelSeed]]) -> None:
-    """Write the table of seeds, given by image, at once."""
-    rows = (
-        (name, classes[seed.label].name, str(seed.x), str(seed.y))
-        for name, group in seeds.items()
-        for seed in group
-    )
-    write_table(path, SEED_COLUMNS, rows)
+    write_table(path, table.header, rows)
 
 
 def write_split(path: Path, names: Sequence[str]) -> None:
@@ -179,16 +152,7 @@ def write_split(path: Path, names: Sequence[str]) -> None:
     write_text(path, "".join(f"{name}\n" for name in names))
 
 
-def number_text(value: float) -> str:
-    """Shortest text that reads as the same number.
-
-    >>> number_text(12.0), number_text(0.1)
-    ('12', '0.1')
-    """
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
-
-
-def check_name(folder: Path, name: str, taken: Mapping[str, object]) -> None:
+def check_name(folder: Path, name: str, taken: Collection[str]) -> None:
     """Raise unless a file of this name would be in the folder, seen, and new."""
     problem = file_name_problem(name)
     if problem:
@@ -197,9 +161,9 @@ def check_name(folder: Path, name: str, taken: Mapping[str, object]) -> None:
         raise DatasetError(folder, None, f"two images named {name!r}", "rename one of them")
 
 
-def check_split(folder: Path, name: str, members: Sequence[str], names: Mapping[str, object]) -> None:
+def check_split(folder: Path, name: str, members: Sequence[str], names: Collection[str]) -> None:
     """Raise unless the split can be read again."""
-    check_name(folder, name, {})
+    check_name(folder, name, ())
     for member in members:
         if member not in names:
             raise DatasetError(folder / f"{name}.txt", None, f"unknown image {member!r}", "write it, too")
@@ -224,15 +188,19 @@ def annotation_problem(
     annotation: PixelAnnotation, height: int, width: int, n_classes: int
 ) -> Problem | None:
     """Return the first thing that is wrong with an annotation of an image."""
-    labels = [*annotation.tags, *(box.label for box in annotation.boxes)]
-    labels += [seed.label for seed in annotation.seeds]
+    labels = [label for kind in KINDS for label in kind.labels(annotation.value(kind))]
     unknown = [label for label in labels if not 0 <= label < n_classes]
     if unknown:
         return f"has label {unknown[0]}", f"labels must be in 0..{n_classes - 1}"
-    problems = [box_problem(box, height, width) for box in annotation.boxes]
-    problems += [seed_problem(seed, height, width) for seed in annotation.seeds]
-    if annotation.mask is not None:
-        problems += [size_problem(annotation.mask, height, width), mask_problem(annotation.mask, n_classes)]
+    problems = [
+        table.problem(entry, height, width)
+        for kind, table in TABLES.items()
+        for entry in getattr(annotation, kind)
+    ]
+    for kind, images in INDEX_IMAGES.items():
+        indices = getattr(annotation, kind)
+        if indices is not None:
+            problems += [size_problem(indices, height, width), images.problem(indices, n_classes)]
     if annotation.instances is not None:
         problems.append(size_problem(annotation.instances, height, width))
         problems.append(objects_problem(int(annotation.instances.max(initial=0))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,30 +14,47 @@ from multiutility.experiments.plots import curves
 from multiutility.experiments.report import Check, Report, Runs, Sheet, table, text_of
 from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import Choice, LabeledImages
+from multiutility.kinds import BY_DETAIL
+from multiutility.kinds.mask import MASK
+from multiutility.vision.suggestions import SECONDS
 
+# In the order of what they usually cost.
+CHEAPEST = BY_DETAIL[::-1]
 # Budgets as parts of what the masks of all training images take.
 PARTS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Costs:
-    """Seconds for a tag, a point, a box, and the mask of a whole image."""
+    """Seconds for an annotation of each kind, such as ``boxes=10``: a tag, a point, a box, a mask."""
 
-    tag: float = 2.0
-    point: float = 3.0
-    box: float = 10.0
-    mask: float = 240.0
+    seconds: Mapping[str, float]
 
-    def __post_init__(self) -> None:
-        for name in ("tag", "point", "box", "mask"):
-            value = getattr(self, name)
+    def __init__(self, **seconds: float) -> None:
+        unknown = [name for name in seconds if name not in SECONDS]
+        if unknown:
+            raise TypeError(f"there are no annotations {unknown[0]!r}: expected {', '.join(SECONDS)}")
+        object.__setattr__(self, "seconds", {**SECONDS, **seconds})
+        for kind in CHEAPEST:
+            value = self.seconds[kind.name]
             if not 0 < value < np.inf:
-                raise ValueError(f"a {name} costs {value} seconds: expected a positive number")
+                raise ValueError(f"a {kind.words.one} costs {value} seconds: expected a positive number")
+
+    @property
+    def mask(self) -> float:
+        """Seconds for the mask of a whole image."""
+        return self.seconds[MASK.name]
 
     def weak(self, images: LabeledImages, n: int, kinds: str) -> float:
         """Seconds for the weak annotation of an image."""
         one = images.weak(n, kinds)
-        return self.tag * len(one.tags) + self.point * len(one.seeds) + self.box * len(one.boxes)
+        return sum(self.seconds[kind.name] * len(one.value(kind)) for kind in CHEAPEST if kind is not MASK)
+
+    def __str__(self) -> str:
+        first, *others = (kind for kind in CHEAPEST if kind is not MASK)
+        told = [f"A {first.words.one} takes {self.seconds[first.name]:g} s"]
+        told += [f"a {kind.words.one} {self.seconds[kind.name]:g} s" for kind in others]
+        return f"{', '.join(told)} and the mask of an image {self.mask:g} s"
 
 
 @dataclass(frozen=True)
@@ -155,9 +172,8 @@ class Budget:
         draw = curves([series_of(n, line) for n, line in lines.items()], "minutes", self.title, log_x=True)
         costs = self.costs
         note = (
-            f"A tag takes {costs.tag:g} s, a point {costs.point:g} s, a box {costs.box:g} s and the mask of "
-            f"an image {costs.mask:g} s. Money that is left when all images are annotated goes to masks. The "
-            "best mix is that of the highest mean of accuracy and recall."
+            f"{costs}. Money that is left when all images are annotated goes to masks. The best mix is that "
+            "of the highest mean of accuracy and recall."
         )
         chosen = NextLabels(costs)
         sections = [table(heads, [*rows, ["**best**", *best]]), note, bought_table(lines)]

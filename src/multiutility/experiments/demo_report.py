@@ -30,8 +30,11 @@ from multiutility.experiments.markup import (
     share_cell,
     table,
 )
+from multiutility.kinds import BY_DETAIL, KINDS, Kind
+from multiutility.kinds.drawing import overlay
+from multiutility.kinds.mask import MASK
 from multiutility.vision.evaluation import Evaluation
-from multiutility.vision.render import draw_annotation, overlay
+from multiutility.vision.render import draw_annotation
 
 MASKS, NAIVE, OURS = "masks only", "filled in", "all annotations"
 
@@ -44,15 +47,6 @@ ABOUT = {
         "m-ours",
     ),
 }
-KINDS = {
-    "mask": ("Masks", "Every pixel has its label."),
-    "boxes": ("Boxes", "A box around each thing; the rest is named."),
-    "seeds": ("Seeds", "A click on each thing; the rest is named."),
-    "tags": ("Tags", "Only the names of what is in the picture."),
-}
-# Seconds that annotations take: for the image, and for each box or seed. Masks, tags and clicks by Bearman,
-# Russakovsky, Ferrari and Fei-Fei (2016), boxes by Papadopoulos, Uijlings, Keller and Ferrari (2017).
-EFFORT = {"mask": (239.7, 0.0), "boxes": (20.0, 7.0), "seeds": (20.0, 2.4), "tags": (20.0, 0.0)}
 
 N_EXAMPLES = 2
 OPACITY = 0.75
@@ -87,9 +81,9 @@ class Demo:
         """Return the method of a name."""
         return next(one for one in self.methods if one.name == name)
 
-    def of_kind(self, kind: str) -> list[Sample]:
+    def of_kind(self, kind: Kind) -> list[Sample]:
         """Return the training images that have this kind of annotation."""
-        return [sample for sample in self.training if kind_of(sample) == kind]
+        return [sample for sample in self.training if kind_of(sample) is kind]
 
     def scores(self) -> dict[str, Any]:
         """Return scores by method and seconds by stage, as JSON."""
@@ -97,17 +91,18 @@ class Demo:
         return {"methods": methods, "seconds": {**self.seconds, "together": sum(self.seconds.values())}}
 
 
-def kind_of(sample: Sample) -> str:
+def kind_of(sample: Sample) -> Kind:
     """Return what an image is annotated with besides tags."""
-    return next((kind for kind in ("mask", "boxes", "seeds") if kind in sample.kinds), "tags")
+    return next((kind for kind in BY_DETAIL if kind.name in sample.kinds), BY_DETAIL[-1])
 
 
 def effort(samples: Iterable[Sample]) -> float:
-    """Return about how many seconds people need for these annotations."""
+    """Return about how many seconds people need for these annotations, by published figures."""
     total = 0.0
     for sample in samples:
-        image, mark = EFFORT[kind_of(sample)]
-        total += image + mark * (len(sample.box_rows) + len(sample.seed_rows))
+        seconds, marks = kind_of(sample).seconds, sample.marks
+        n_marks = sum(len(marks.value(kind)) for kind in KINDS if kind.placed and kind is not MASK)
+        total += seconds.image + seconds.mark * n_marks
     return total
 
 
@@ -120,8 +115,8 @@ def write_report(demo: Demo, path: Path) -> None:
 
 def header(demo: Demo) -> str:
     """Title and summary."""
-    masks, boxed, clicked, tagged = (len(demo.of_kind(kind)) for kind in KINDS)
-    title = f"One segmenter from {masks} masks, {boxed} boxed, {clicked} clicked and {tagged} tagged images"
+    *counts, last = (f"{len(demo.of_kind(kind))} {kind.words.such}" for kind in BY_DETAIL)
+    title = f"One segmenter from {', '.join(counts)} and {last} images"
     lead = (
         "Multi-utility learning trains one model on annotations of every kind. Here it learns to label the "
         f"pixels of generated scenes with {len(demo.training.classes)} classes, and is tried on "
@@ -139,7 +134,7 @@ def tiles(demo: Demo) -> str:
         NAIVE: "with boxes and tags filled in naively",
     }
     figures = [(percent(demo.method(name).evaluation.accuracy), words) for name, words in about.items()]
-    cheap, dear = effort(demo.training), len(demo.training) * EFFORT["mask"][0]
+    cheap, dear = effort(demo.training), len(demo.training) * MASK.seconds.image
     figures.append((duration(cheap), f"of annotation; masks for all images would take {duration(dear)}"))
     cells = (f'<div class="tile"><b>{number}</b><span>{words}</span></div>' for number, words in figures)
     return box("tiles", cells)
@@ -151,7 +146,7 @@ def score_table(demo: Demo) -> str:
     rows = []
     for method in demo.methods:
         swatch, about = f'<span class="swatch {method.style}"></span>', ABOUT[method.name][0]
-        used = demo.of_kind("mask") if method.name == MASKS else demo.training
+        used = demo.of_kind(MASK) if method.name == MASKS else demo.training
         values = (getattr(method.evaluation, name) for name in ("accuracy", "mean_recall", "mean_iou"))
         cells = [
             f"<td>{swatch}{escape(method.name)}<small>{escape(about)}</small></td>",
@@ -172,11 +167,13 @@ def score_table(demo: Demo) -> str:
 def examples(demo: Demo) -> str:
     """Examples of what was learned from."""
     columns = []
-    for kind, (title, about) in KINDS.items():
-        samples = demo.of_kind(kind)
+    for kind in BY_DETAIL:
+        samples, words = demo.of_kind(kind), kind.words
         telling = sorted(samples, key=lambda sample: (-n_named(sample), sample.name))[:N_EXAMPLES]
         shown = [example(sample, demo.training.classes) for sample in telling]
-        columns.append(box("kind", [f"<h3>{title}: {len(samples)} images</h3><p>{about}</p>", *shown]))
+        columns.append(
+            box("kind", [f"<h3>{words.title}: {len(samples)} images</h3><p>{words.about}</p>", *shown])
+        )
     note = (
         "Each training image has one kind of annotation, as they come about: a few careful ones, many quick "
         "ones. The images with masks are chosen so that the classes appear in proportion."
@@ -186,8 +183,7 @@ def examples(demo: Demo) -> str:
 
 def n_named(sample: Sample) -> int:
     """Return how many classes an annotation names, apart from masks."""
-    boxed, clicked = (box.label for _, box in sample.box_rows), (seed.label for _, seed in sample.seed_rows)
-    return len({*sample.tags, *boxed, *clicked})
+    return len(sample.marks.labels)
 
 
 def example(sample: Sample, classes: Classes) -> str:

@@ -13,7 +13,8 @@ from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
 from multiutility.arrays import FloatArray, IndexArray
-from multiutility.datasets.pixels import PixelAnnotation, centers
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.boxes import centers
 from multiutility.learning.selection.choice import evenly
 from multiutility.learning.selection.evidence import confusion, folds_of, merit
 from multiutility.vision.features.preset import Prepared

@@ -13,7 +13,7 @@ from multiutility.experiments.methods import OURS, learn, method_parameters
 from multiutility.experiments.report import Check, Runs, Sheet, table, text_of
 from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import Choice
-from multiutility.vision.suggestions import Action, Belief, Effort, Known, suggestions
+from multiutility.vision.suggestions import Belief, Effort, Known, suggestions
 
 if TYPE_CHECKING:
     from multiutility.experiments.budget import Costs
@@ -82,14 +82,7 @@ class NextLabels:
             for n, labels in zip(everyone, labelings, strict=True)
         }
         known = {names[n]: Known(tags=frozenset(study.images.weak(n, KINDS).tags)) for n in first}
-        costs = self.costs
-        seconds: dict[Action, float] = {
-            "tags": costs.tag,
-            "seeds": costs.point,
-            "boxes": costs.box,
-            "mask": costs.mask,
-        }
-        found = suggestions(beliefs, known, study.classes.kinds, Effort(seconds))
+        found = suggestions(beliefs, known, study.classes.kinds, Effort(self.costs.seconds))
         number = {names[n]: n for n in rest}
         return [number[one.name] for one in found if one.action == "tags" and one.name in number]
 

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from multiutility.datasets.classes import Classes
-from multiutility.vision.weaken import Mask, apply_other
+from multiutility.kinds.objects import Mask
+from multiutility.vision.weaken import apply_other
 
 
 class Rules(Protocol):

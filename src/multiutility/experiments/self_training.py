@@ -15,8 +15,9 @@ from multiutility.experiments.methods import OURS, SELF_STRONG, SELF_WEAK
 from multiutility.experiments.plots import Dots, dots
 from multiutility.experiments.report import Check, Report, Sheet, pair_of, table, text_of
 from multiutility.experiments.study import Study, evenly
+from multiutility.kinds.drawing import overlay, paint
 from multiutility.vision.predictor import Predictor
-from multiutility.vision.render import gallery, legend, overlay, paint, stack
+from multiutility.vision.render import gallery, legend, stack
 
 KINDS, FEW = "tags+boxes", 5
 METHODS = (OURS, SELF_STRONG, SELF_WEAK)

@@ -12,11 +12,14 @@ from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.experiments.protocols import Rules
+from multiutility.kinds import WEAKENED, PixelAnnotation
+from multiutility.kinds.objects import Mask, labels_of
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
-from multiutility.vision.weaken import Mask, sample_subset, tags_of, weak_annotation
+
+# What images without a mask may have; "none" leaves them out, "points" are seeds of stuff, too, and all tags.
+from multiutility.vision.weaken import sample_subset, weak_annotation
 
 # What images without a mask may have; "none" leaves them out, "points" are seeds of stuff, too, and all tags.
 KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", "points")
@@ -68,7 +71,7 @@ class LabeledImages:
         """Which image has which label, bool [N, K]."""
         table = np.zeros((len(self), len(self.classes)), dtype=np.bool_)
         for row, mask in zip(table, self.masks, strict=True):
-            row[list(tags_of(mask))] = True
+            row[list(labels_of(mask))] = True
         return table
 
     def subset(self, size: int, random_state: int) -> tuple[int, ...]:
@@ -142,4 +145,4 @@ def wanted(kinds: str) -> dict[str, bool]:
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
     parts = kinds.split("+")
-    return {kind: kind in parts for kind in ("tags", "boxes", "seeds", "points")}
+    return {kind: kind in parts for kind in (*WEAKENED, "points")}

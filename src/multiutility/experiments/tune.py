@@ -230,7 +230,7 @@ class Bench:
         if 0 < len(self.strong) < len(self.training.photos):
             found.add("alpha")
         pixels = [one.annotation() for one in self.training.photos]
-        if any(one.mask is None and (one.boxes or one.seeds) for one in pixels):
+        if any(one.mask is None and one.placed for one in pixels):
             found.add("beta")
         return frozenset(found)
 

@@ -11,18 +11,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.datasets.contents import BOXES, CLASSES, IMAGES, MASKS, SEEDS, SPLITS, TAGS
+from multiutility.datasets.contents import CLASSES, FILES, FOLDERS, IMAGES, SPLITS
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import read_mask, write_mask
-from multiutility.datasets.placement import mask_problem, size_problem
+from multiutility.kinds import TABLES
+from multiutility.kinds.mask import FOLDER as MASKS
+from multiutility.kinds.mask import mask_problem
+from multiutility.kinds.problems import size_problem
 from multiutility.studio.class_rows import append_class, class_of
-from multiutility.studio.marks import Marks
-from multiutility.studio.table_rows import BOX_TABLE, SEED_TABLE, TAG_TABLE
+from multiutility.studio.marks import marks_from_json, marks_to_json
+from multiutility.studio.table_rows import write_rows
 
 Mask: TypeAlias = NDArray[np.uint8]
 Stamp: TypeAlias = tuple[int, int, int]
 
-WATCHED = (CLASSES, TAGS, BOXES, SEEDS, IMAGES, MASKS, SPLITS)
+WATCHED = (CLASSES, *FILES, IMAGES, *FOLDERS, SPLITS)
 NO_MASK = "none"
 
 
@@ -45,7 +48,7 @@ class MaskState:
 class Annotations:
     """What is annotated in a dataset folder, always as its files have it, whoever wrote them.
 
-    Each image has a version of its marks (tags, boxes, seeds) and one of its mask, which are hashes of the
+    Each image has a version of its marks (entries of tables) and one of its mask, which are hashes of the
     content. Who writes names the version that the change began from: if it is not the current one, nothing
     is written and ``StaleWriteError`` is raised. A write that returns is in the files.
     """
@@ -80,22 +83,19 @@ class Annotations:
 
     def marks(self, name: str) -> dict[str, Any]:
         """Return the marks of an image as JSON, with their version."""
-        return Marks.of(self.sample(name)).to_json(self.dataset().classes)
+        return marks_to_json(self.sample(name).marks, self.dataset().classes)
 
     def write_marks(self, name: str, data: Any, version: str) -> dict[str, Any]:
         """Make these the marks of an image."""
         with self._lock:
-            dataset, old = self.dataset(), Marks.of(self.sample(name))
-            if old.to_json(dataset.classes)["version"] != version:
+            dataset, old = self.dataset(), self.sample(name).marks
+            if marks_to_json(old, dataset.classes)["version"] != version:
                 raise StaleWriteError
-            new = Marks.from_json(data, dataset.classes, dataset[name].size())
-            place = (self.folder, name)
-            if new.tags != old.tags:
-                TAG_TABLE.write(*place, new.tags, dataset.names, dataset.classes)
-            if new.boxes != old.boxes:
-                BOX_TABLE.write(*place, new.boxes, dataset.names, dataset.classes)
-            if new.seeds != old.seeds:
-                SEED_TABLE.write(*place, new.seeds, dataset.names, dataset.classes)
+            new = marks_from_json(data, dataset.classes, dataset[name].size())
+            for kind, table in TABLES.items():
+                entries = getattr(new, kind)
+                if entries != getattr(old, kind):
+                    write_rows(table, self.folder, name, entries, dataset.names, dataset.classes)
             return self.marks(name)
 
     def mask(self, name: str) -> tuple[Mask | None, str]:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
+from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
 from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError, stamp
 from multiutility.studio.answers import (
     answer,
@@ -34,7 +36,6 @@ from multiutility.studio.answers import (
     read_json_body,
     unpacked,
 )
-from multiutility.studio.marks import Marks
 from multiutility.studio.options import FEATURES, Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
@@ -103,6 +104,10 @@ class Studio:
                 for c in dataset.classes
             ],
             "splits": list(dataset.splits),
+            "kinds": [
+                {"name": one.name, "columns": one.table and one.table.columns, **asdict(one.page)}
+                for one in BY_DETAIL
+            ],
             "features": FEATURES,
             "region_levels": len(REGION_COUNTS),
             "model": self.review.model(),
@@ -124,13 +129,13 @@ class Studio:
         unread = []
         rows = []
         for sample in dataset:
-            marks, in_mask = Marks.of(sample), self.annotations.known_labels(sample)
+            marks, in_mask = sample.marks, self.annotations.known_labels(sample)
             if in_mask is None and sample.name not in self._damaged:
                 unread.append(sample.name)
-            row: dict[str, Any] = {"name": sample.name, "labels": sorted(marks.labels() | (in_mask or set()))}
+            row: dict[str, Any] = {"name": sample.name, "labels": sorted(marks.labels | (in_mask or set()))}
             row["stamp"] = (stamp(sample.path) or (0,))[0]
-            row["tags"], row["boxes"] = len(marks.tags), len(marks.boxes)
-            row["seeds"], row["mask"] = len(marks.seeds), "mask" in sample.kinds
+            row |= {kind: len(getattr(marks, kind)) for kind in TABLES}
+            row |= {kind: kind in sample.kinds for kind in INDEX_IMAGES}
             if sample.name in confidence:
                 row["confidence"] = confidence[sample.name]
             rows.append(row)
@@ -297,5 +302,5 @@ def annotated(dataset: DatasetFolder) -> dict[str, int]:
     """Return how many images there are to learn from, of each kind."""
     part = training_part(dataset)
     kinds = [sample.kinds for sample in part]
-    counts = {kind: sum(kind in one for one in kinds) for kind in ("mask", "boxes", "seeds", "tags")}
+    counts = {kind.name: sum(kind.name in one for one in kinds) for kind in BY_DETAIL}
     return {"any": sum(bool(one) for one in kinds), "images": len(part), **counts}

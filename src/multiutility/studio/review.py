@@ -15,9 +15,10 @@ from multiutility.datasets.bags import unidentified_labels
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample, training_part
+from multiutility.kinds import KINDS
+from multiutility.kinds.mask import MASK
 from multiutility.metrics import accuracy, confusion
 from multiutility.studio.annotations import Annotations
-from multiutility.studio.marks import Marks
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Model, Predictions
 from multiutility.vision.about import about_lines, judged_text
@@ -197,13 +198,9 @@ def scored(
 
 def known_of(sample: Sample) -> Known:
     """Return what is annotated of an image, for suggestions."""
-    marks = Marks.of(sample)
-    return Known(
-        frozenset(marks.tags),
-        frozenset(box.label for box in marks.boxes),
-        frozenset(seed.label for seed in marks.seeds),
-        "mask" in sample.kinds,
-    )
+    marks = sample.marks
+    labels = {kind.name: kind.labels(marks.value(kind)) for kind in KINDS if kind is not MASK}
+    return Known(mask=MASK.name in sample.kinds, **labels)
 
 
 def label_table(of_dataset: Classes, of_model: Classes) -> dict[int, int]:

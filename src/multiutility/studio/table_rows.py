@@ -4,90 +4,72 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from multiutility.datasets.classes import Classes
-from multiutility.datasets.contents import (
-    BOX_COLUMNS,
-    BOXES,
-    SEED_COLUMNS,
-    SEEDS,
-    TAG_COLUMNS,
-    TAGS,
-    ImageNames,
-    Labels,
-    parse_box,
-    parse_seed,
-    parse_tag,
-)
-from multiutility.datasets.errors import Problem
+from multiutility.datasets.contents import ImageNames, Labels
 from multiutility.datasets.files import replacing
 from multiutility.datasets.limits import csv_problem
-from multiutility.datasets.pixels import PixelBox, PixelSeed
 from multiutility.datasets.tables import find_separator, harmless, header_problems, read_text, shown
-from multiutility.datasets.writing import number_text
+from multiutility.kinds import Table
 
 T = TypeVar("T")
 Row: TypeAlias = list[str]
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class Table(Generic[T]):
-    """A table of annotations: its file, its columns, and how annotations and fields become each other."""
+def write_rows(
+    table: Table[T],
+    folder: Path,
+    name: str,
+    entries: Sequence[T],
+    images: Sequence[str],
+    classes: Classes,
+) -> None:
+    """Make these the entries of an image; the file is replaced at once, and only if something changes.
 
-    file: str
-    columns: tuple[str, ...]
-    parse: Callable[[int, Sequence[str], list[Problem]], T]
-    label: Callable[[T], int]
-    values: Callable[[T], tuple[str, ...]]
+    Rows that stay keep their place, and the fields of columns that are not ours.
+    """
+    path = folder / table.file
+    if not path.exists() and not entries:
+        return
+    sheet = Sheet.read(path, table.header)
+    rows = changed_rows(table, sheet, name, list(entries), ImageNames(images), classes)
+    if rows != sheet.rows:
+        sheet.write(path, rows)
 
-    def write(
-        self, folder: Path, name: str, entries: Sequence[T], images: Sequence[str], classes: Classes
-    ) -> None:
-        """Make these the entries of an image; the file is replaced at once, and only if something changes.
 
-        Rows that stay keep their place, and the fields of columns that are not ours.
-        """
-        path = folder / self.file
-        if not path.exists() and not entries:
-            return
-        sheet = Sheet.read(path, self.columns)
-        rows = self.changed(sheet, name, list(entries), ImageNames(images), classes)
-        if rows != sheet.rows:
-            sheet.write(path, rows)
-
-    def changed(
-        self, sheet: Sheet, name: str, entries: list[T], names: ImageNames, classes: Classes
-    ) -> list[Row]:
-        """Return the rows with those of an image replaced by its new entries."""
-        own = [n for n, row in enumerate(sheet.rows) if names.find(sheet.fields(row)[0], []) == name]
-        labels = Labels(classes)
-        spare: list[int] = []
-        for n in own:
-            _, label, *values = sheet.fields(sheet.rows[n])
-            entry = self.parse(labels.find(label, []), values, [])
-            if entry in entries:
-                entries.remove(entry)
-            else:
-                spare.append(n)
-        rows = list(sheet.rows)
-        for entry in entries:
-            fields = (name, classes[self.label(entry)].name, *self.values(entry))
-            # What was changed goes where it was; what is new, below the others of the image.
-            if spare:
-                n = spare.pop(0)
-                fields = (sheet.fields(rows[n])[0], *fields[1:])
-                rows[n] = sheet.row(fields, rows[n])
-            else:
-                place = own[-1] + 1 if own else len(rows)
-                rows.insert(place, sheet.row(fields, [""] * len(sheet.header)))
-                own = [*own, place]
-        gone = set(spare)
-        return [row for n, row in enumerate(rows) if n not in gone]
+def changed_rows(
+    table: Table[T], sheet: Sheet, name: str, entries: list[T], names: ImageNames, classes: Classes
+) -> list[Row]:
+    """Return the rows with those of an image replaced by its new entries."""
+    own = [n for n, row in enumerate(sheet.rows) if names.find(sheet.fields(row)[0], []) == name]
+    labels = Labels(classes)
+    spare: list[int] = []
+    for n in own:
+        _, label, *values = sheet.fields(sheet.rows[n])
+        entry = table.parse(labels.find(label, []), values, [])
+        if entry in entries:
+            entries.remove(entry)
+        else:
+            spare.append(n)
+    rows = list(sheet.rows)
+    for entry in entries:
+        fields = (name, classes[table.label(entry)].name, *table.fields(entry))
+        # What was changed goes where it was; what is new, below the others of the image.
+        if spare:
+            n = spare.pop(0)
+            fields = (sheet.fields(rows[n])[0], *fields[1:])
+            rows[n] = sheet.row(fields, rows[n])
+        else:
+            place = own[-1] + 1 if own else len(rows)
+            rows.insert(place, sheet.row(fields, [""] * len(sheet.header)))
+            own = [*own, place]
+    gone = set(spare)
+    return [row for n, row in enumerate(rows) if n not in gone]
 
 
 @dataclass(frozen=True)
@@ -144,38 +126,3 @@ class Sheet:
         writer.writerows(rows)
         with replacing(path) as file:
             file.write((BOM if self.marked else b"") + text.getvalue().encode("utf-8"))
-
-
-def no_values(_label: int) -> tuple[str, ...]:
-    """A tag has nothing but its label."""
-    return ()
-
-
-def box_values(box: PixelBox) -> tuple[str, ...]:
-    """Sides of a box, as text."""
-    return tuple(map(number_text, (box.left, box.top, box.right, box.bottom)))
-
-
-def seed_values(seed: PixelSeed) -> tuple[str, ...]:
-    """Place of a seed, as text."""
-    return str(seed.x), str(seed.y)
-
-
-def itself(label: int) -> int:
-    """A tag is its label."""
-    return label
-
-
-def box_label(box: PixelBox) -> int:
-    """Label of a box."""
-    return box.label
-
-
-def seed_label(seed: PixelSeed) -> int:
-    """Label of a seed."""
-    return seed.label
-
-
-TAG_TABLE: Table[int] = Table(TAGS, TAG_COLUMNS, parse_tag, itself, no_values)
-BOX_TABLE: Table[PixelBox] = Table(BOXES, BOX_COLUMNS, parse_box, box_label, box_values)
-SEED_TABLE: Table[PixelSeed] = Table(SEEDS, SEED_COLUMNS, parse_seed, seed_label, seed_values)

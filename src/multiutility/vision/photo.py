@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.images import image_size, read_image
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import KINDS, PixelAnnotation
 
 ImageArray: TypeAlias = NDArray[np.uint8]
 Shape: TypeAlias = tuple[int, int]
@@ -147,35 +147,15 @@ def working_size(size: Sequence[int], max_side: int) -> Shape:
 def resized(annotation: PixelAnnotation, size: Shape, new_size: Shape) -> PixelAnnotation:
     """Return the annotation of an image [H, W] for the same image at another size.
 
+    >>> from multiutility.kinds import PixelSeed
     >>> seed = resized(PixelAnnotation(seeds=(PixelSeed(1, x=7, y=2),)), (4, 8), (2, 4)).seeds[0]
     >>> seed.x, seed.y
     (3, 1)
     """
     if size == new_size:
         return annotation
-    down, across = new_size[0] / size[0], new_size[1] / size[1]
-    boxes = tuple(
-        PixelBox(b.label, b.left * across, b.top * down, b.right * across, b.bottom * down)
-        for b in annotation.boxes
-    )
-    seeds = tuple(
-        PixelSeed(s.label, int((s.x + 0.5) * across), int((s.y + 0.5) * down)) for s in annotation.seeds
-    )
-    mask = None if annotation.mask is None else nearest(annotation.mask, new_size)
-    return replace(annotation, mask=mask, boxes=boxes, seeds=seeds, instances=None)
-
-
-def nearest(pixels: NDArray[np.uint8], size: Shape) -> NDArray[np.uint8]:
-    """Return the values [H, W] at another size, each from the pixel at its center.
-
-    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
-    array([[2, 4]], dtype=uint8)
-    """
-    rows, columns = (
-        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
-        for old, new in zip(pixels.shape, size, strict=True)
-    )
-    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)
+    values = {kind.name: kind.resized(annotation.value(kind), size, new_size) for kind in KINDS}
+    return replace(annotation, **values, instances=None)
 
 
 def enlarged(mask: NDArray[np.uint8], size: Shape) -> NDArray[np.uint8]:

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from multiutility.annotations import UNIFORM, Annotation, Box, Full, Joint, Profile, Seed
 from multiutility.annotations.partition import Partition
-from multiutility.annotations.seed import Gaussian
-from multiutility.arrays import (
-    MAX_INDEX,
-    FloatArray,
-    IndexArray,
-    check_shape,
-    check_values,
-    freeze,
-    numeric_array,
-)
-from multiutility.datasets.errors import Problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed, centers
-from multiutility.datasets.placement import box_problem, mask_problem, seed_problem, size_problem
-
-# Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
-ROUNDING = 1e-9
+from multiutility.arrays import IndexArray, check_shape, check_values, freeze, numeric_array
+from multiutility.kinds import PixelAnnotation, PixelSeed
+from multiutility.kinds.boxes import box_nodes, clip, union_areas
+from multiutility.kinds.mask import label_histograms
+from multiutility.kinds.seeds import grid_seeds
 
 
 def rasterize(
@@ -67,6 +55,7 @@ def rasterize(
     >>> regions = np.array([[0, 0, 1, 1], [0, 0, 1, 1]])
     >>> rasterize(PixelAnnotation(tags=(0, 2)), regions, n_labels=3)
     Joint(tags=[0, 2], boxes=[], seeds=[], n_labels=3)
+    >>> from multiutility.kinds import PixelBox
     >>> cow = PixelAnnotation(tags=(0,), boxes=(PixelBox(1, left=1, top=0, right=2, bottom=2),))
     >>> rasterize(cow, regions, n_labels=3)
     Joint(tags=[0], boxes=[Box(label=1, nodes=[0], area=2)], seeds=[], n_labels=3)
@@ -122,138 +111,6 @@ def frozen_regions(regions: ArrayLike) -> IndexArray:
         raise ValueError("regions is empty: an image has at least one pixel")
     check_values(array, "regions", "superpixels", minimum=0)
     return freeze(array, np.int32)
-
-
-def raise_problem(what: str, problem: Problem | None) -> None:
-    """Raise if there is a problem."""
-    if problem:
-        raise ValueError(f"{what}: {problem[0]}; {problem[1]}")
-
-
-def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int) -> FloatArray:
-    """Pixels of each label in each superpixel [V, K]; the mask [H, W] holds label + 1, and 0 for void.
-
-    >>> mask = np.array([[1, 2, 0]], dtype=np.uint8)
-    >>> label_histograms(mask, np.array([[0, 0, 1]], dtype=np.int32), n_labels=2)
-    array([[1., 1.],
-           [0., 0.]])
-    """
-    values = np.asarray(mask, dtype=np.uint8)
-    height, width = regions.shape
-    raise_problem("mask", size_problem(values, height, width) or mask_problem(values, n_labels))
-    n_nodes, n_values = int(regions.max()) + 1, n_labels + 1
-    cells = regions.ravel().astype(np.int64) * n_values + values.ravel()
-    counts = np.bincount(cells, minlength=n_nodes * n_values).reshape(n_nodes, n_values)
-    return counts[:, 1:].astype(np.float64)
-
-
-def clip(box: PixelBox, shape: Sequence[int], what: str = "box") -> PixelBox:
-    """The part of the box that is in an image of the shape (H, W).
-
-    >>> clip(PixelBox(0, left=-3, top=1, right=5, bottom=9), shape=(4, 6))
-    PixelBox(label=0, left=0, top=1, right=5, bottom=4)
-    """
-    height, width = shape
-    raise_problem(what, box_problem(box, height, width))
-    left, top = max(box.left, 0), max(box.top, 0)
-    return PixelBox(box.label, left, top, min(box.right, width), min(box.bottom, height))
-
-
-def inner_lines(start: float, stop: float, margin: float) -> range:
-    """Pixels of one axis whose centers are in start + margin .. stop - margin."""
-    first = np.ceil(start + margin - 0.5 - ROUNDING)
-    last = np.floor(stop - margin - 0.5 + ROUNDING)
-    return range(int(first), int(last) + 1)
-
-
-def shrunk(box: PixelBox, shrink: float) -> tuple[range, range]:
-    """Rows and columns of the pixels whose centers are in the shrunk box, or in the box if there are none.
-
-    >>> shrunk(PixelBox(0, left=10, top=0, right=30, bottom=3), shrink=0.06)
-    (range(0, 3), range(11, 29))
-    """
-    if not 0 <= shrink < 0.5:
-        raise ValueError(
-            f"shrink is {shrink}: expected a share of the box for each side, at least 0, below 0.5"
-        )
-    rows = inner_lines(box.top, box.bottom, shrink * (box.bottom - box.top))
-    columns = inner_lines(box.left, box.right, shrink * (box.right - box.left))
-    if rows and columns:
-        return rows, columns
-    return centers(box.top, box.bottom, MAX_INDEX), centers(box.left, box.right, MAX_INDEX)
-
-
-def box_nodes(
-    box: PixelBox, regions: IndexArray, shrink: float = 0.06, profile: Profile = UNIFORM, cell: float = 1.0
-) -> Box:
-    """The box, which is in the image, in superpixels: its shrunk part, with the area of all of it.
-
-    >>> regions = np.array([[0, 0, 1], [2, 2, 2]], dtype=np.int32)
-    >>> box_nodes(PixelBox(7, left=1, top=0, right=3, bottom=2), regions)
-    Box(label=7, nodes=[0, 1, 2], area=4)
-    """
-    rows, columns = shrunk(box, shrink)
-    height, width = box.bottom - box.top, box.right - box.left
-    part = regions[rows.start : rows.stop, columns.start : columns.stop]
-    return Box(
-        box.label,
-        part,
-        part.T,
-        area=cell * height * width,
-        profile=profile,
-        row_positions=np.clip((np.array(rows) + 0.5 - box.top) / height, 0, 1),
-        column_positions=np.clip((np.array(columns) + 0.5 - box.left) / width, 0, 1),
-    )
-
-
-def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:
-    """Area of the union of the boxes of each label.
-
-    >>> union_areas([PixelBox(3, 0, 0, 2, 2), PixelBox(3, 1, 1, 3, 3), PixelBox(5, 0, 0, 1, 1)])
-    {3: 7.0, 5: 1.0}
-    """
-    labels = sorted({box.label for box in boxes})
-    return {label: cell * union_area([box for box in boxes if box.label == label]) for label in labels}
-
-
-def union_area(boxes: Sequence[PixelBox]) -> float:
-    """Area of the union of boxes, which may lie between pixels: cut by all their sides into a small grid."""
-    sides = np.array([(box.left, box.right, box.top, box.bottom) for box in boxes], dtype=np.float64)
-    x, y = np.unique(sides[:, :2]), np.unique(sides[:, 2:])
-    inside = np.zeros((len(y) - 1, len(x) - 1), dtype=np.bool_)
-    for left, right, top, bottom in sides:
-        rows, columns = np.searchsorted(y, (top, bottom)), np.searchsorted(x, (left, right))
-        inside[rows[0] : rows[1], columns[0] : columns[1]] = True
-    return float(np.diff(y) @ inside @ np.diff(x))
-
-
-@dataclass(frozen=True, eq=False)
-class FetchedGaussian:
-    """A ``Gaussian`` on regions [H, W] that are fetched each time, rather than kept for every image."""
-
-    regions: Callable[[], IndexArray]
-    position: tuple[int, int]
-    cell: float
-
-    def __call__(self, tau: float) -> FloatArray:
-        """Mass of each node [V]."""
-        return Gaussian(self.regions(), self.position, self.cell)(tau)
-
-
-def grid_seeds(
-    seeds: Sequence[PixelSeed],
-    regions: IndexArray,
-    cell: float,
-    again: Callable[[], IndexArray] | None = None,
-) -> list[Seed]:
-    """The seeds with the masses of the superpixels around them."""
-    height, width = regions.shape
-    for s, seed in enumerate(seeds):
-        raise_problem(f"seeds[{s}]", seed_problem(seed, height, width))
-    if again is None:
-        return [Seed.in_grid(seed.label, (seed.y, seed.x), regions, cell) for seed in seeds]
-    places = [(seed.label, (seed.y, seed.x)) for seed in seeds]
-    return [Seed(k, int(regions[p]), FetchedGaussian(again, p, cell)) for k, p in places]
 
 
 def resolve_seeds(

@@ -6,42 +6,40 @@ tell, if they are annotated once more as the others are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from multiutility.datasets.pixels import PixelAnnotation
-from multiutility.vision.weaken import objects_of, tags_of
+from multiutility.kinds import KINDS, WEAKENED, PixelAnnotation
+from multiutility.kinds.objects import Content, labels_of, objects_of
 
 
 @dataclass(frozen=True)
 class Style:
-    """A way to annotate: whether there are tags, and the labels that get boxes and seeds."""
+    """A way to annotate: the labels that each kind of annotation was used for, by name of the kind."""
 
-    tagged: bool
-    boxed: frozenset[int] = frozenset()
-    seeded: frozenset[int] = frozenset()
+    labels: Mapping[str, frozenset[int]]
 
 
 def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
     """Return the ways in which images are weakly annotated, each with the labels it was used for.
 
-    >>> from multiutility.datasets.pixels import PixelBox
+    >>> from multiutility.kinds import PixelBox
     >>> tags, box = PixelAnnotation(tags=(0,)), PixelBox(1, 0, 0, 2, 2)
     >>> for style in styles_of([tags, PixelAnnotation(tags=(0,), boxes=(box,)), tags]):
     ...     print(style)
-    Style(tagged=True, boxed=frozenset(), seeded=frozenset())
-    Style(tagged=True, boxed=frozenset({1}), seeded=frozenset())
+    Style(labels={'tags': frozenset({0})})
+    Style(labels={'tags': frozenset({0}), 'boxes': frozenset({1})})
     """
-    found: dict[tuple[bool, bool, bool], Style] = {}
+    found: dict[tuple[bool, ...], dict[str, frozenset[int]]] = {}
     for one in annotations:
         if one.mask is not None or one.empty:
             continue
-        kinds = bool(one.tags), bool(one.boxes), bool(one.seeds)
-        known = found.get(kinds, Style(kinds[0]))
-        boxed = known.boxed | {box.label for box in one.boxes}
-        seeded = known.seeded | {seed.label for seed in one.seeds}
-        found[kinds] = Style(kinds[0], boxed, seeded)
-    return [found[kinds] for kinds in sorted(found, reverse=False)]
+        there = tuple(kind.there(one.value(kind)) for kind in KINDS)
+        known = found.setdefault(there, {})
+        for kind in KINDS:
+            if kind.there(one.value(kind)):
+                known[kind.name] = known.get(kind.name, frozenset()).union(kind.labels(one.value(kind)))
+    return [Style(found[there]) for there in sorted(found)]
 
 
 def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | None:
@@ -49,18 +47,20 @@ def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | No
 
     >>> import numpy as np
     >>> mask = np.array([[1, 1, 2, 2]], dtype=np.uint8)
-    >>> again = rehearsal(PixelAnnotation(mask=mask), Style(True, boxed=frozenset({1})))
+    >>> style = Style({"tags": frozenset({0}), "boxes": frozenset({1})})
+    >>> again = rehearsal(PixelAnnotation(mask=mask), style)
     >>> again.tags, again.boxes
     ((0, 1), (PixelBox(label=1, left=2, top=0, right=4, bottom=1),))
     """
     if annotation.mask is None:
         return None
-    present = tags_of(annotation.mask)
-    placed = [label for label in present if label in style.boxed | style.seeded]
-    objects = objects_of(annotation.mask, placed, annotation.instances)
-    again = PixelAnnotation(
-        tags=present if style.tagged else (),
-        boxes=tuple(one.box for one in objects if one.label in style.boxed),
-        seeds=tuple(one.seed for one in objects if one.label in style.seeded),
-    )
+    present = labels_of(annotation.mask)
+    styled = [kind for kind in KINDS if kind.name in style.labels]
+    placed = frozenset().union(*(style.labels[kind.name] for kind in styled if kind.placed))
+    objects = objects_of(annotation.mask, [k for k in present if k in placed], annotation.instances)
+    values = {}
+    for kind in styled:
+        own = [one for one in objects if one.label in style.labels[kind.name]]
+        values[kind.name] = WEAKENED[kind.name](Content(present, own, own))
+    again = PixelAnnotation(**values)
     return None if again.empty else again

@@ -7,81 +7,36 @@ colors of mask values. Everything is returned as an image, and nothing that is p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from PIL import Image, ImageDraw, ImageFont
+from numpy.typing import ArrayLike
+from PIL import Image, ImageDraw
 
-from multiutility.arrays import BoolArray, strips
-from multiutility.datasets.classes import Classes, Color
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.arrays import strips
+from multiutility.datasets.classes import Classes
+from multiutility.kinds import KINDS, PixelAnnotation
+from multiutility.kinds.drawing import (
+    BLACK,
+    WHITE,
+    Picture,
+    Sketch,
+    check_sizes,
+    draw_name,
+    name_width,
+    overlay,
+    text_font,
+    text_height,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Picture: TypeAlias = NDArray[np.uint8]
-Font: TypeAlias = ImageFont.FreeTypeFont | ImageFont.ImageFont
-
-WHITE, BLACK, RED = (255, 255, 255), (0, 0, 0), (214, 39, 40)
+RED = (214, 39, 40)
 # Titles for rows of ``compare``.
 COMPARED = ("image", "truth", "prediction", "errors")
-
-
-def paint(mask: Picture, palette: Picture) -> Picture:
-    """The colors of the mask.
-
-    >>> paint(np.array([[0, 1]], dtype=np.uint8), np.array([[0, 0, 0], [128, 0, 0]], dtype=np.uint8))[0]
-    array([[  0,   0,   0],
-           [128,   0,   0]], dtype=uint8)
-    """
-    if mask.size and mask.max() >= len(palette):
-        raise ValueError(f"the mask has the value {mask.max()}: the palette ends at {len(palette) - 1}")
-    return np.asarray(palette, dtype=np.uint8)[mask]
-
-
-def overlay(
-    image: Picture, mask: Picture, palette: Picture, opacity: float = 0.55, outline: bool = True
-) -> Picture:
-    """The mask in its colors over the image, with opaque outlines; void is left as it is.
-
-    >>> image, mask = np.full((1, 2, 3), 200, dtype=np.uint8), np.array([[0, 1]], dtype=np.uint8)
-    >>> overlay(image, mask, np.zeros((2, 3), dtype=np.uint8), opacity=0.25, outline=False)[0, :, 0]
-    array([200, 150], dtype=uint8)
-    """
-    check_sizes(image, mask)
-    mixed = np.empty_like(image)
-    for rows in strips(0, *mask.shape):
-        part = slice(rows.start, rows.stop)
-        share = np.where(mask[part] > 0, opacity, 0.0)
-        if outline:
-            # With the rows above and below, which borders depend on.
-            above = max(rows.start - 1, 0)
-            near = borders(mask[above : rows.stop + 1])[rows.start - above :][: len(rows)]
-            share[near & (mask[part] > 0)] = 1.0
-        colors = paint(mask[part], palette).astype(np.float64)
-        mixed[part] = np.rint(image[part] + share[:, :, np.newaxis] * (colors - image[part]))
-    return mixed
-
-
-def check_sizes(image: Picture, *masks: Picture) -> None:
-    """Raise unless the masks are as large as the image."""
-    for mask in masks:
-        if mask.shape != image.shape[:2]:
-            raise ValueError(f"the mask has shape {mask.shape}: the image has {image.shape[:2]}")
-
-
-def borders(mask: Picture) -> BoolArray:
-    """Pixels next to another value above, below, left or right, bool [H, W]."""
-    found = np.zeros(mask.shape, dtype=np.bool_)
-    down, right = mask[1:] != mask[:-1], mask[:, 1:] != mask[:, :-1]
-    for view, differs in ((found, down), (found.T, right.T)):
-        view[1:] |= differs
-        view[:-1] |= differs
-    return found
 
 
 def errors(image: Picture, truth: Picture, predicted: Picture) -> Picture:
@@ -109,74 +64,12 @@ def draw_annotation(image: Picture, annotation: PixelAnnotation, classes: Classe
 
     Each class is named once, at its largest box or first seed: where things are many, names would hide them.
     """
-    base = image if annotation.mask is None else overlay(image, annotation.mask, classes.palette)
-    canvas = Image.fromarray(base)
-    draw = ImageDraw.Draw(canvas)
-    side = min(image.shape[:2])
-    unit, font = max(1, round(side / 200)), text_font(max(10, side // 20))
-    names: dict[int, tuple[float, float]] = {}
-    for box in sorted(annotation.boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
-        color = classes[box.label].color
-        # Pillow draws on pixels, both ends included.
-        corners = (box.left, box.top, max(box.right - 1, box.left), max(box.bottom - 1, box.top))
-        draw.rectangle(corners, outline=contrast(color), width=unit + 2)
-        draw.rectangle(corners, outline=color, width=unit + 1)
-        names.setdefault(box.label, (box.left, box.top - text_height(font) - 2))
-    for seed in annotation.seeds:
-        names.setdefault(seed.label, (seed.x + 5 * unit, seed.y - 4 * unit))
-    for label, (x, y) in names.items():
-        draw_name(canvas, (int(x), int(y)), classes[label].name, classes[label].color, font)
-    draw_tags(canvas, [(classes[k].name, classes[k].color) for k in annotation.tags], font)
-    for seed in annotation.seeds:  # Last, as names at the edge would hide them.
-        color = classes[seed.label].color
-        draw.circle((seed.x, seed.y), 4 * unit, fill=contrast(color))
-        draw.circle((seed.x, seed.y), 3 * unit, fill=color)
-    return np.asarray(canvas)
-
-
-def draw_tags(canvas: Image.Image, names: Sequence[tuple[str, Color]], font: Font) -> None:
-    """Names in lines, from the lower left corner upwards."""
-    line, left, bottom = text_height(font) + 3, 3, canvas.height - 3
-    for name, color in names:
-        if left > 3 and left + name_width(name, font) > canvas.width:
-            left, bottom = 3, bottom - line - 2
-        draw_name(canvas, (left, bottom - line), name, color, font)
-        left += name_width(name, font) + 3
-
-
-def draw_name(canvas: Image.Image, place: tuple[int, int], name: str, color: Color, font: Font) -> None:
-    """A name on its color, moved so that it is in the picture."""
-    x = max(0, min(place[0], canvas.width - name_width(name, font)))
-    y = max(0, min(place[1], canvas.height - text_height(font) - 3))
-    draw = ImageDraw.Draw(canvas)
-    draw.rectangle((x, y, x + name_width(name, font) - 1, y + text_height(font) + 2), fill=color)
-    draw.text((x + 3, y + 1), name, fill=contrast(color), font=font)
-
-
-def contrast(color: Color) -> Color:
-    """Black or white, whichever is easier to read on the color.
-
-    >>> contrast((255, 255, 0)), contrast((128, 0, 0))
-    ((0, 0, 0), (255, 255, 255))
-    """
-    red, green, blue = color
-    return BLACK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else WHITE
-
-
-@lru_cache(maxsize=8)
-def text_font(size: int) -> Font:
-    """Pillow's own font, so that pictures are the same everywhere."""
-    return ImageFont.load_default(size)
-
-
-def text_height(font: Font) -> int:
-    """Height of a line of text."""
-    return int(font.getbbox("Ag|")[3])
-
-
-def name_width(name: str, font: Font) -> int:
-    """Width of a name on its color."""
-    return int(np.ceil(font.getlength(name))) + 6
+    sketch = Sketch(image, classes.names, classes.palette)
+    for kind in KINDS:
+        value = annotation.value(kind)
+        if kind.there(value):
+            kind.draw(sketch, value)
+    return sketch.finish()
 
 
 def gallery(

@@ -14,13 +14,13 @@ from multiutility.datasets.contents import CLASSES, IMAGES
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco_export import write_coco_file
 from multiutility.datasets.images import FORMATS, read_mask, read_note, write_image, write_mask
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.drawing import overlay
 from multiutility.parallel import Executor
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.remote import predictions
-from multiutility.vision.render import overlay
 
 COCO = "coco.json"
 

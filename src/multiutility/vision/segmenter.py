@@ -17,10 +17,10 @@ from multiutility.annotations import Annotation
 from multiutility.datasets.bags import unidentified_annotations, unidentified_labels
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.identifiability import warn_unidentified
 from multiutility.inference import Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
+from multiutility.kinds import PixelAnnotation
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
 from multiutility.learning.optimizers.solution import Callback

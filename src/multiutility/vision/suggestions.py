@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,26 @@ from scipy.sparse.csgraph import connected_components
 
 from multiutility.arrays import IndexArray
 from multiutility.datasets.classes import Kind
+from multiutility.kinds import BY_DETAIL, KINDS
+from multiutility.kinds import Kind as AnnotationKind
+from multiutility.kinds.mask import MASK
+from multiutility.kinds.tags import TAGS
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import Prepared
 from multiutility.vision.novelty import Novelty, Place, place_of
 from multiutility.vision.predictor import Predictor, local_scores, margins_of, per_size
 
-Action: TypeAlias = Literal["tags", "seeds", "boxes", "mask"]
+# The name of a kind of annotation.
+Action: TypeAlias = str
 
 # Seconds that it takes a person to write one tag, click one point, draw one box, paint one mask.
-SECONDS: Mapping[Action, float] = {"tags": 2.0, "seeds": 3.0, "boxes": 10.0, "mask": 240.0}
+SECONDS: Mapping[Action, float] = {kind.name: kind.seconds.each for kind in KINDS}
 # What part of the expected error in what they speak of points and boxes take away. A mask takes all of it.
-# A box leaves open which of its pixels are the object, a point leaves open how far the object reaches.
-REMOVED: Mapping[Action, float] = {"seeds": 0.5, "boxes": 0.8, "mask": 1.0}
+REMOVED: Mapping[Action, float] = {kind.name: kind.mended for kind in KINDS}
 # How much kinds say of where things are: images are compared with those that have as much, or more.
-LEVELS: Mapping[Action, int] = {"tags": 0, "seeds": 1, "boxes": 1, "mask": 2}
+LEVELS: Mapping[Action, int] = {kind.name: kind.level for kind in KINDS}
+# Those that are drawn one by one, from the one that says least.
+MARKS = tuple(kind for kind in reversed(BY_DETAIL) if kind.placed and kind is not MASK)
 
 
 @dataclass(frozen=True)
@@ -104,28 +110,35 @@ class Belief:
         return Belief(tuple(doubts), self.place)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Known:
-    """What is annotated of an image: labels by tags, boxes and seeds, and whether there is a mask."""
+    """What is annotated of an image: labels by kind, such as ``boxes={3}``, and whether there is a mask."""
 
-    tags: frozenset[int] = frozenset()
-    boxes: frozenset[int] = frozenset()
-    seeds: frozenset[int] = frozenset()
-    mask: bool = False
+    labels: Mapping[str, frozenset[int]]
+    mask: bool
+
+    def __init__(self, *, mask: bool = False, **labels: Collection[int]) -> None:
+        unknown = [name for name in labels if name not in SECONDS]
+        if unknown:
+            raise TypeError(f"there are no annotations {unknown[0]!r}: expected {', '.join(SECONDS)}")
+        named = {name: frozenset(some) for name, some in labels.items()}
+        object.__setattr__(self, "labels", named)
+        object.__setattr__(self, "mask", mask)
+
+    def by(self, *kinds: AnnotationKind) -> frozenset[int]:
+        """Labels that these kinds name."""
+        return frozenset().union(*(self.labels.get(kind.name, ()) for kind in kinds))
 
     @property
     def named(self) -> frozenset[int]:
         """All labels that are named in any way."""
-        return self.tags | self.boxes | self.seeds
+        return self.by(*KINDS)
 
     @property
     def level(self) -> int | None:
         """How much is said of where things are, see ``LEVELS``; None without any annotation."""
-        if self.mask:
-            return LEVELS["mask"]
-        if self.boxes or self.seeds:
-            return LEVELS["boxes"]
-        return LEVELS["tags"] if self.tags else None
+        there = [kind.level for kind in KINDS if self.by(kind) or (kind is MASK and self.mask)]
+        return max(there, default=None)
 
 
 @dataclass(frozen=True)
@@ -244,11 +257,11 @@ def options_for(
         confused = (worst.label, worst.rival)
         return Suggestion(name, action, label, gain, count * effort.seconds[action], confused)
 
-    yield option("mask", None, sum(patch.error for patch in patches), 1, patches)
-    if not known.tags:
+    yield option(MASK.name, None, sum(patch.error for patch in patches), 1, patches)
+    if not known.by(TAGS):
         gain = tag_gain(everything)
         if gain > 0:
-            yield option("tags", None, gain, n_tags or len(labels), patches)
+            yield option(TAGS.name, None, gain, n_tags or len(labels), patches)
     # Nobody can click on what is not there: first tags tell what is, and what is not.
     for label in sorted(known.named):
         about = [patch for patch in patches if label in (patch.label, patch.rival)]
@@ -256,10 +269,10 @@ def options_for(
             continue
         n_objects = max(1, sum(patch.label == label for patch in belief.patches))
         error = sum(patch.error for patch in about)
-        if label not in known.boxes | known.seeds:
-            yield option("seeds", label, effort.removed["seeds"] * error, n_objects, about)
-        if label not in known.boxes:
-            yield option("boxes", label, effort.removed["boxes"] * error, n_objects, about)
+        for n, kind in enumerate(MARKS):
+            # Nothing is gained from a kind that says less than what is there.
+            if label not in known.by(*MARKS[n:]):
+                yield option(kind.name, label, effort.removed[kind.name] * error, n_objects, about)
 
 
 def tag_gain(patches: Sequence[Patch]) -> float:
@@ -281,11 +294,10 @@ def presence(label: int, patches: Iterable[Patch]) -> float:
 
 def left(patch: Patch, known: Known) -> float:
     """Return the part of a patch's doubt that is left, given what is annotated."""
-    if known.tags and (patch.label in known.named) != (patch.rival in known.named):
+    if known.by(TAGS) and (patch.label in known.named) != (patch.rival in known.named):
         return 0.0
     spoken = {patch.label, patch.rival}
-    part = 1 - REMOVED["boxes"] if spoken & known.boxes else 1.0
-    return min(part, 1 - REMOVED["seeds"] if spoken & known.seeds else 1.0)
+    return min((1 - kind.mended for kind in MARKS if spoken & known.by(kind)), default=1.0)
 
 
 def patches_of(

@@ -9,10 +9,9 @@ from typing import Self, TypeAlias
 
 from multiutility.annotations import Annotation, Full, estimate_areas
 from multiutility.datasets.classes import Classes
-from multiutility.datasets.contents import BOXES, MASKS, SEEDS, TAGS
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import KINDS, TABLES, PixelAnnotation
 from multiutility.parallel import Executor
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
@@ -166,6 +165,8 @@ def annotated_photos(dataset: DatasetFolder) -> list[AnnotatedPhoto]:
         if sample.kinds
     ]
     if not found:
-        fix = f"write {TAGS}, {BOXES} or {SEEDS}, or put masks into {MASKS}"
+        *files, last = (table.file for table in TABLES.values())
+        folders = (f"put {kind.words.plural} into {kind.images.folder}" for kind in KINDS if kind.images)
+        fix = f"write {', '.join(files)} or {last}, or {', or '.join(folders)}"
         raise DatasetError(dataset.path, None, "no image has an annotation", fix)
     return found

@@ -6,27 +6,21 @@ alone; the random state only decides which images keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from multiutility.arrays import BoolArray, FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample
-
-Mask: TypeAlias = NDArray[np.uint8]
-
-# Objects below this share of the image's pixels are slips of whoever drew the mask: the specks of MSRC have
-# 1 to 3 pixels of 68,000, its smallest objects more than 100.
-SPECK = 2e-4
-# Diagonal neighbors belong together: thin legs and wires are often one pixel wide.
-NEIGHBORS = np.ones((3, 3), dtype=np.bool_)
+from multiutility.kinds import KINDS, WEAKENED, Kind, PixelAnnotation
+from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of
+from multiutility.kinds.seeds import SEEDS
+from multiutility.kinds.tags import TAGS
 
 
 def has_other(mask: Mask, void_share: float = 0.3) -> bool:
@@ -35,7 +29,7 @@ def has_other(mask: Mask, void_share: float = 0.3) -> bool:
     >>> has_other(np.array([[1, 1, 0]], dtype=np.uint8)), has_other(np.array([[1, 1, 2]], dtype=np.uint8))
     (True, False)
     """
-    return len(tags_of(mask)) == 1 or bool(np.mean(mask == 0) >= void_share)
+    return len(labels_of(mask)) == 1 or bool(np.mean(mask == 0) >= void_share)
 
 
 def apply_other(mask: Mask, classes: Classes) -> Mask:
@@ -50,15 +44,6 @@ def apply_other(mask: Mask, classes: Classes) -> Mask:
     return np.where(mask == 0, np.uint8(classes.other + 1), mask) if has_other(mask) else mask.copy()
 
 
-def tags_of(mask: Mask) -> tuple[int, ...]:
-    """Labels that the mask has anywhere.
-
-    >>> tags_of(np.array([[3, 0, 1, 1]], dtype=np.uint8))
-    (0, 2)
-    """
-    return tuple((np.flatnonzero(np.bincount(mask.ravel())[1:])).tolist())
-
-
 def things_of(mask: Mask, classes: Classes) -> tuple[int, ...]:
     """Labels of the mask that are things: where there is none, classes that may be either are.
 
@@ -70,100 +55,9 @@ def things_of(mask: Mask, classes: Classes) -> tuple[int, ...]:
     >>> things_of(np.array([[0, 2, 3]], dtype=np.uint8), classes)
     (1,)
     """
-    present = tags_of(mask)
+    present = labels_of(mask)
     things = tuple(k for k in present if classes.kinds[k] == "thing")
     return things or tuple(k for k in present if classes.kinds[k] == "either")
-
-
-@dataclass(frozen=True, eq=False)
-class Object:
-    """An object of the image: ``rows`` and ``columns`` of its tight box, and its pixels in there."""
-
-    label: int
-    rows: slice
-    columns: slice
-    pixels: BoolArray
-
-    @property
-    def box(self) -> PixelBox:
-        """The tight box."""
-        return PixelBox(self.label, self.columns.start, self.rows.start, self.columns.stop, self.rows.stop)
-
-    @property
-    def seed(self) -> PixelSeed:
-        """The pole of inaccessibility: the pixel that is farthest from the outside."""
-        y, x = pole(self.pixels)
-        return PixelSeed(self.label, self.columns.start + x, self.rows.start + y)
-
-
-def pole(pixels: BoolArray) -> tuple[int, int]:
-    """Row and column of the pixel that is farthest from all that is outside [H, W], its border included.
-
-    Of several, the one nearest to their mean: the middle of a bar, not its end.
-
-    >>> pole(np.ones((3, 9), dtype=np.bool_))
-    (1, 4)
-    """
-    distances = ndimage.distance_transform_edt(np.pad(pixels, 1))[1:-1, 1:-1]
-    places = np.argwhere(distances == distances.max())
-    nearest = np.square(places - places.mean(axis=0)).sum(axis=1).argmin()
-    row, column = places[nearest].tolist()
-    return row, column
-
-
-def objects_of(
-    mask: Mask, labels: Collection[int], instances: NDArray[Any] | None = None, speck: float = SPECK
-) -> list[Object]:
-    """Objects of these labels: one for each id of the instance map, and one for each connected part without.
-
-    An object of the map (0 for none) is of the label that the mask has most of there, and is left out if more
-    than half of it is void; its box is that of the map. Parts of the mask that no object of their label
-    touches are objects too. What has less than the share ``speck`` of the pixels is left out.
-
-    >>> mask = np.array([[2, 2, 0, 2, 1]], dtype=np.uint8)
-    >>> [thing.box for thing in objects_of(mask, labels=[1])]
-    [PixelBox(label=1, left=0, top=0, right=2, bottom=1), PixelBox(label=1, left=3, top=0, right=4, bottom=1)]
-    >>> [thing.box for thing in objects_of(mask, [1], instances=np.array([[7, 7, 7, 7, 0]]))]
-    [PixelBox(label=1, left=0, top=0, right=4, bottom=1)]
-    """
-    found = [] if instances is None else mapped_objects(mask, instances)
-    found = [thing for thing in found if thing.label in labels]
-    for label in sorted(labels):
-        taken = np.zeros(mask.shape, dtype=np.bool_)
-        for thing in found:
-            if thing.label == label:
-                taken[thing.rows, thing.columns] |= thing.pixels
-        found += [part for part in connected_objects(mask, label) if not touches(part, taken)]
-    large = [thing for thing in found if thing.pixels.sum() >= speck * mask.size]
-    return sorted(large, key=lambda thing: (thing.label, thing.rows.start, thing.columns.start))
-
-
-def touches(thing: Object, taken: BoolArray) -> bool:
-    """Whether the object has a pixel of those [H, W]."""
-    return bool((thing.pixels & taken[thing.rows, thing.columns]).any())
-
-
-def mapped_objects(mask: Mask, instances: NDArray[Any]) -> list[Object]:
-    """Objects of the instance map."""
-    if instances.shape != mask.shape:
-        raise ValueError(f"instances have shape {instances.shape}: the mask has {mask.shape}")
-    names, ids = np.unique(instances, return_inverse=True)
-    ids = ids.reshape(mask.shape)
-    counts = np.bincount(ids.ravel() * 256 + mask.ravel(), minlength=256 * len(names)).reshape(-1, 256)
-    objects = []
-    for n, (rows, columns) in enumerate(ndimage.find_objects(ids + 1)):
-        if names[n] != 0 and 2 * counts[n, 0] <= counts[n].sum():
-            label = int(counts[n, 1:].argmax())
-            own = (ids[rows, columns] == n) & (mask[rows, columns] == label + 1)
-            objects.append(Object(label, rows, columns, own))
-    return objects
-
-
-def connected_objects(mask: Mask, label: int) -> list[Object]:
-    """Connected parts of the label, diagonal neighbors together."""
-    parts, _ = ndimage.label(mask == label + 1, NEIGHBORS)
-    slices = enumerate(ndimage.find_objects(parts), start=1)
-    return [Object(label, rows, columns, parts[rows, columns] == n) for n, (rows, columns) in slices]
 
 
 def weak_annotation(
@@ -171,16 +65,15 @@ def weak_annotation(
     classes: Classes,
     instances: NDArray[Any] | None = None,
     *,
-    tags: bool = True,
-    boxes: bool = False,
-    seeds: bool = False,
     points: bool = False,
     speck: float = SPECK,
+    **kinds: bool,
 ) -> PixelAnnotation:
     """What is left of a mask: boxes and seeds of things, and tags for all labels that have neither.
 
-    With ``points``, everything has seeds, one in each of its segments: an object of a thing, or a connected
-    part of another label. All labels are then tagged, too, those of specks included: nothing else is there.
+    ``kinds`` are those to make, such as ``boxes=True``; tags are made unless ``tags=False``. With ``points``,
+    everything has seeds, one in each of its segments: an object of a thing, or a connected part of another
+    label. All labels are then tagged, too, those of specks included: nothing else is there.
 
     >>> mask = np.array([[1, 1, 1, 1], [1, 2, 2, 1]], dtype=np.uint8)
     >>> from multiutility.datasets.classes import LabelClass
@@ -194,21 +87,32 @@ def weak_annotation(
     >>> both.tags, both.seeds
     ((0, 1), (PixelSeed(label=0, x=1, y=0), PixelSeed(label=1, x=1, y=1)))
     """
-    present = tags_of(mask)
-    things = things_of(mask, classes) if boxes or seeds or points else ()
+    wanted = wanted_kinds(kinds, points)
+    present = labels_of(mask)
+    things = things_of(mask, classes) if any(kind.placed for kind in wanted) else ()
     objects = objects_of(mask, things, instances, speck)
     if points:
         rest = objects_of(mask, [k for k in present if k not in things], speck=speck)
-        named, clicked = present, sorted([*objects, *rest], key=lambda segment: segment.label)
+        content = Content(present, objects, sorted([*objects, *rest], key=lambda segment: segment.label))
     else:
         placed = {thing.label for thing in objects}
-        named = tuple(k for k in present if k not in placed) if tags else ()
-        clicked = objects if seeds else []
-    return PixelAnnotation(
-        tags=named,
-        boxes=tuple(thing.box for thing in objects) if boxes else (),
-        seeds=tuple(segment.seed for segment in clicked),
-    )
+        content = Content(tuple(k for k in present if k not in placed), objects, objects)
+    return PixelAnnotation(**{kind.name: WEAKENED[kind.name](content) for kind in wanted})
+
+
+def wanted_kinds(kinds: Mapping[str, bool], points: bool) -> list[Kind]:
+    """Return the kinds to make: tags, unless they are not wanted, and those that are; points have both.
+
+    >>> [kind.name for kind in wanted_kinds({"boxes": True}, points=False)]
+    ['tags', 'boxes']
+    """
+    unknown = [name for name in kinds if name not in WEAKENED]
+    if unknown:
+        raise TypeError(f"no weak annotations {unknown[0]!r}: there are {', '.join(WEAKENED)} and points")
+    chosen = {TAGS.name: True, **kinds}
+    if points:
+        chosen |= {TAGS.name: True, SEEDS.name: True}
+    return [kind for kind in KINDS if chosen.get(kind.name)]
 
 
 def sample_subset(
@@ -270,9 +174,7 @@ class Weakened:
     classes: Classes
     kept: frozenset[str]
     dataset: DatasetFolder
-    tags: bool
-    boxes: bool
-    seeds: bool
+    kinds: Mapping[str, bool]
     points: bool
     other: bool
 
@@ -289,15 +191,8 @@ class Weakened:
             if sample.name in self.kept:
                 annotation = PixelAnnotation(mask=mask, instances=annotation.instances)
             else:
-                annotation = weak_annotation(
-                    mask,
-                    self.classes,
-                    annotation.instances,
-                    tags=self.tags,
-                    boxes=self.boxes,
-                    seeds=self.seeds,
-                    points=self.points,
-                )
+                ids = annotation.instances
+                annotation = weak_annotation(mask, self.classes, ids, points=self.points, **self.kinds)
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -306,11 +201,9 @@ def weaken(
     random_state: int | np.random.Generator = 0,
     keep_masks: int | Sequence[str] = 0,
     *,
-    tags: bool = True,
-    boxes: bool = False,
-    seeds: bool = False,
     points: bool = False,
     other: bool = False,
+    **kinds: bool,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
@@ -318,6 +211,7 @@ def weaken(
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
     in masks that are kept, too.
     """
+    wanted_kinds(kinds, points)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
     if isinstance(keep_masks, int | np.integer):
@@ -327,7 +221,7 @@ def weaken(
     else:
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
-    return Weakened(classes, frozenset(kept), dataset, tags, boxes, seeds, points, other)
+    return Weakened(classes, frozenset(kept), dataset, kinds, points, other)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:
@@ -336,7 +230,7 @@ def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> Boo
     for row, sample in zip(table, samples, strict=True):
         mask = sample.mask()
         if mask is not None:
-            row[list(tags_of(apply_other(mask, classes) if other else mask))] = True
+            row[list(labels_of(apply_other(mask, classes) if other else mask))] = True
     return table
 
 

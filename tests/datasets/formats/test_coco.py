@@ -39,8 +39,8 @@ from multiutility.datasets.formats.coco_export import (
     write_coco_file,
     write_panoptic,
 )
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 HEIGHT, WIDTH = 10, 14
 CATEGORIES = [

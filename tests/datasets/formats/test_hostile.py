@@ -19,8 +19,8 @@ from PIL import Image
 from format_cases import BRUSH, CLASSES, mixed_samples, put_image, put_json
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import FORMATS
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import write_dataset
+from multiutility.kinds import PixelAnnotation
 from mutations import JUNK, places, replaced
 
 QUIET = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])

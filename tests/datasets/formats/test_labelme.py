@@ -27,7 +27,7 @@ from format_cases import (
 )
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.labelme import read_labelme, write_labelme
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 HEIGHT, WIDTH = 10, 14
 

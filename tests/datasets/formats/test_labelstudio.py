@@ -24,7 +24,7 @@ from format_cases import (
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.labelstudio import read_labelstudio
 from multiutility.datasets.formats.labelstudio_export import write_labelstudio
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 HEIGHT, WIDTH = 5, 7
 

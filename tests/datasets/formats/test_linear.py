@@ -14,8 +14,8 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.formats.imported import Imported
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation
 
 CLASSES = Classes.from_names(["grass", "sky"])
 NATIVE = "native"

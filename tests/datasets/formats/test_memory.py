@@ -14,7 +14,7 @@ from PIL import Image
 
 from multiutility import arrays
 from multiutility.datasets.formats import FORMATS, rle_pack
-from multiutility.datasets.pixels import PixelAnnotation
+from multiutility.kinds import PixelAnnotation
 
 SIDE = 600
 # Image, mask, objects, ranks, an area, and some that are computed.

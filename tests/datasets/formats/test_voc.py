@@ -14,8 +14,8 @@ from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.voc import VOC_CLASSES, read_voc
 from multiutility.datasets.formats.voc_export import write_voc
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 # The layout of VOC's own files; the image is of 500 x 281 pixels there.
 XML = """<annotation>

@@ -24,9 +24,11 @@ from multiutility.datasets.formats.regions import Canvas
 from multiutility.datasets.formats.source import Record, need_size, read_json, unique_names
 from multiutility.datasets.images import MAX_PIXELS, image_size, read_image, read_mask
 from multiutility.datasets.limits import objects_problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import box_problem
+from multiutility.kinds.problems import extent
+from multiutility.kinds.seeds import seed_problem
 
 # What names of COCO's files begin with; what follows is the split.
 PREFIXES = ("instances", "stuff", "panoptic", "person_keypoints", "keypoints", "labels", "image_info")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from multiutility.arrays import BoolArray
-from multiutility.datasets.placement import extent
+from multiutility.kinds.problems import extent
 
 
 class AreaError(ValueError):

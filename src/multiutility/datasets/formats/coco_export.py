@@ -23,8 +23,8 @@ from multiutility.datasets.formats.export import (
 )
 from multiutility.datasets.formats.imported import NO_SPLIT, find_in_splits
 from multiutility.datasets.images import image_size, save
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
 
 Json = dict[str, Any]
 

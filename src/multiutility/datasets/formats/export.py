@@ -17,7 +17,6 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import visible
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import image_size
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import write_text
 from multiutility.datasets.writing import (
     NewSample,
@@ -27,6 +26,7 @@ from multiutility.datasets.writing import (
     write_sample_image,
     write_split,
 )
+from multiutility.kinds import PixelAnnotation
 
 
 @contextmanager

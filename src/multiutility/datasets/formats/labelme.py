@@ -36,10 +36,12 @@ from multiutility.datasets.formats.source import (
 )
 from multiutility.datasets.images import FORMATS, image_size, read_image, read_mask
 from multiutility.datasets.limits import objects_problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.tables import read_lines, write_text
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import box_problem
+from multiutility.kinds.problems import extent
+from multiutility.kinds.seeds import seed_problem
 
 # With images inside; the largest that we read has 240 MB.
 MAX_BYTES = 1 << 28

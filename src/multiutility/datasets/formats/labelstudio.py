@@ -25,9 +25,11 @@ from multiutility.datasets.formats.regions import Canvas, fill_polygon
 from multiutility.datasets.formats.source import Record, image_files, read_json, read_xml, unique_names
 from multiutility.datasets.images import FORMATS, image_size
 from multiutility.datasets.limits import file_name_problem, objects_problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, extent, seed_problem
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import box_problem
+from multiutility.kinds.problems import extent
+from multiutility.kinds.seeds import seed_problem
 
 # Where regions have their labels, by the tag in the labeling configuration.
 LABEL_KEYS = ("rectanglelabels", "keypointlabels", "polygonlabels", "brushlabels", "ellipselabels", "labels")

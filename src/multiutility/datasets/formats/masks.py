@@ -17,7 +17,7 @@ from PIL import Image
 
 from multiutility.datasets.class_table import read_classes, write_classes
 from multiutility.datasets.classes import Classes, Color, LabelClass, color_text
-from multiutility.datasets.contents import CLASSES, IMAGES, MASKS, SPLITS
+from multiutility.datasets.contents import CLASSES, IMAGES, SPLITS
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import code_color, color_codes, distinct, read_color_mask
@@ -35,9 +35,10 @@ from multiutility.datasets.images import (
     write_mask,
 )
 from multiutility.datasets.limits import MAX_CLASSES
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.mask import FOLDER as MASKS
 
 IMAGE_FOLDERS = (IMAGES, "image", "imgs", "JPEGImages")
 MASK_FOLDERS = (MASKS, "mask", "labels", "annotations", "SegmentationClass")

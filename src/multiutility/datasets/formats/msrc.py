@@ -10,8 +10,8 @@ from multiutility.datasets.formats.colors import read_color_mask
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
 from multiutility.datasets.images import image_size
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
 
 ENDING = "_GT"
 # Kinds as in the paper: buildings and trees are background where there are other objects. Horse and mountain

@@ -19,8 +19,8 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
 from multiutility.datasets.images import MAX_PIXELS, image_size
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
 
 NAMES = (
     *("awning", "balcony", "bird", "boat", "bridge", "building", "bus", "car", "cow", "crosswalk", "desert"),

@@ -14,11 +14,11 @@ from xml.parsers import expat
 from numpy.typing import NDArray
 
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import FORMATS
 from multiutility.datasets.limits import class_name_problem, file_name_problem
-from multiutility.datasets.placement import size_problem
 from multiutility.datasets.tables import read_bytes, read_lines
+from multiutility.kinds.problems import Problem, shown, size_problem
 
 # The largest published COCO file, instances_train2017.json, has 450 MB.
 MAX_JSON_BYTES = 1 << 30

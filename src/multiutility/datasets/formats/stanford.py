@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError, shown
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size
 from multiutility.datasets.images import image_size
-from multiutility.datasets.pixels import PixelAnnotation
 from multiutility.datasets.tables import read_lines, read_text
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.problems import shown
 
 NAMES = ("sky", "tree", "road", "grass", "water", "building", "mountain", "foreground")
 KIND: dict[str, Kind] = {"foreground": "thing"}

@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
-from multiutility.datasets.errors import DatasetError, Problem, shown
+from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import color_codes, distinct, places_in, read_color_mask
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_xml
 from multiutility.datasets.images import MASK_FORMATS, image_size, opened, read_image, read_mask
 from multiutility.datasets.limits import class_name_problem, objects_problem
-from multiutility.datasets.pixels import PixelAnnotation, PixelBox, PixelSeed
-from multiutility.datasets.placement import box_problem, seed_problem
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.boxes import box_problem
+from multiutility.kinds.problems import Problem, shown
+from multiutility.kinds.seeds import seed_problem
 
 IMAGES, XML, MASKS, OBJECTS = "JPEGImages", "Annotations", "SegmentationClass", "SegmentationObject"
 MAIN, SEGMENTATION = Path("ImageSets/Main"), Path("ImageSets/Segmentation")

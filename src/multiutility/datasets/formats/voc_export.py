@@ -29,7 +29,8 @@ from multiutility.datasets.formats.voc import (
 )
 from multiutility.datasets.images import write_mask
 from multiutility.datasets.tables import write_text
-from multiutility.datasets.writing import NewSample, check_name, number_text
+from multiutility.datasets.writing import NewSample, check_name
+from multiutility.kinds.kind import number_text
 
 VOID_NAME = "ignored"
 

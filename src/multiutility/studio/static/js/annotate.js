@@ -6,15 +6,11 @@ import { h, swatch, toast, typing } from "./dom.js";
 import { Labels, labelOfKey, newLabelButton } from "./labels.js";
 import { Regions } from "./regions.js";
 import { changes, neighbor, state, updateImage } from "./state.js";
-import { BoxTool, PaintTool, SeedTool, TagTool, colorOf, drawBoxes, drawSeeds } from "./tools.js";
+import { TOOLS, colorOf } from "./tools.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
 
-const TOOLS = {
-  tags: { key: "t", name: "Tags", hint: "Name everything of your classes that is in the picture: click the names, or press their keys." },
-  boxes: { key: "b", name: "Boxes", hint: "Drag a box around each object of the chosen label. Click a box to move it or to give it another label." },
-  seeds: { key: "p", name: "Points", hint: "Click once on each object of the chosen label. Click a point again to move it or to give it another label." },
-  mask: { key: "m", name: "Mask", hint: "Click or drag over regions to color them. Where nothing is colored, nothing is learned." },
-};
+// Those whose marks are drawn one by one.
+const DRAWN = Object.entries(TOOLS).filter(([, { draw }]) => draw);
 
 const COVERED = "This picture has a mask, which says more than tags, boxes and points: they add nothing.";
 
@@ -43,7 +39,7 @@ function maskColors() {
 class AnnotatePage {
   constructor(view, document, picture) {
     Object.assign(this, { document, picture });
-    this.tools = { tags: new TagTool(), boxes: new BoxTool(this), seeds: new SeedTool(this), mask: new PaintTool(this) };
+    this.tools = Object.fromEntries(Object.entries(TOOLS).map(([kind, { Tool }]) => [kind, new Tool(this)]));
     this.regions = null;
     this.touch = false;
     this.pointers = new Map();
@@ -475,7 +471,6 @@ class AnnotatePage {
   }
 
   updateObjects() {
-    const { boxes, seeds } = this.document.marks;
     const row = (kind, mark, n, text) => {
       const choose = () => { this.use(kind); this.tools[kind].choose(n); this.update(); };
       return h("li", { class: this.tools[kind].chosen === n && settings.tool === kind ? "chosen" : "" },
@@ -485,17 +480,9 @@ class AnnotatePage {
         h("button", { type: "button", class: "quiet", "aria-label": `Remove ${text} of ${mark.label}`, title: "Remove",
           onclick: () => { choose(); this.tools[kind].remove(); } }, "×"));
     };
-    const rows = [
-      ...boxes.map(
-        (box, n) => row(
-          "boxes",
-          box,
-          n,
-          `box ${Math.round(box.right - box.left)} × ${Math.round(box.bottom - box.top)}`,
-        ),
-      ),
-      ...seeds.map((seed, n) => row("seeds", seed, n, `point ${seed.x}, ${seed.y}`)),
-    ];
+    const rows = DRAWN.flatMap(
+      ([kind, { describe }]) => this.document.marks[kind].map((mark, n) => row(kind, mark, n, describe(mark))),
+    );
     const focused = [...this.objects.querySelectorAll(".object")].indexOf(window.document.activeElement);
     this.objects.replaceChildren(...rows);
     if (focused >= 0) this.objects.querySelectorAll(".object")[focused]?.focus();
@@ -553,10 +540,8 @@ class AnnotatePage {
       this.edgeLayer.draw(context, 1);
       this.hoverLayer.draw(context, 0.6);
     }
-    const { boxes, seeds } = this.document.marks;
-    if (!painting) {
-      drawBoxes(context, unit, boxes, this.tools.boxes.chosen, settings.tool === "boxes");
-      drawSeeds(context, unit, seeds, this.tools.seeds.chosen, settings.tool === "seeds");
+    for (const [kind, { draw }] of painting ? [] : DRAWN) {
+      draw(context, unit, this.document.marks[kind], this.tools[kind].chosen, settings.tool === kind);
     }
     if (this.cross) this.drawCross(context, unit);
   }

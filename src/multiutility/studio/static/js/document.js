@@ -1,9 +1,9 @@
-// The annotation of one image: marks (tags, boxes, seeds) and mask, with undo, saved as it changes.
+// The annotation of one image: marks (all but masks) and mask, with undo, saved as it changes.
 
 import { RequestError, getBytes, getJson, imagePath, pack, request, sendJson } from "./api.js";
 import { ask, toast } from "./dom.js";
 import { mergeMarks, mergeMasks, sameMarks } from "./merge.js";
-import { knowClasses } from "./state.js";
+import { knowClasses, markKinds } from "./state.js";
 
 const RETRY = 2000;
 const MAX_UNDO = 200;
@@ -261,8 +261,8 @@ export class ImageDocument extends EventTarget {
   }
 }
 
-function plain({ tags, boxes, seeds }) {
-  return { tags, boxes, seeds };
+function plain(marks) {
+  return Object.fromEntries(markKinds().map(({ name }) => [name, marks[name]]));
 }
 
 export function copyPixels({ mask, width }, { x, y, w, h }) {

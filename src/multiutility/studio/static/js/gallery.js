@@ -3,14 +3,9 @@
 import { imagePath } from "./api.js";
 import { h, plural, swatch, typing } from "./dom.js";
 import { changes, shownImages, state } from "./state.js";
+import { TOOLS } from "./tools.js";
 
 const CELL = { width: 196, height: 178 };
-const BADGES = [
-  ["mask", "mask", (image) => image.mask],
-  ["boxes", "boxes", (image) => image.boxes],
-  ["seeds", "points", (image) => image.seeds],
-  ["tags", "tags", (image) => image.tags],
-];
 
 export function showGallery(view) {
   const gallery = new Gallery(view);
@@ -19,7 +14,7 @@ export function showGallery(view) {
 
 class Gallery {
   constructor(view) {
-    const { classes } = state.dataset;
+    const { classes, kinds } = state.dataset;
     const { filter } = state;
     const option = (value, text) => h(
       "option",
@@ -30,8 +25,8 @@ class Gallery {
     this.search = h("input", { type: "search", placeholder: "Search names", "aria-label": "Search names", value: filter.text,
       oninput: () => this.apply("text", this.search.value) });
     const kind = h("select", { "aria-label": "Show images with", onchange: () => this.apply("kind", kind.value) },
-      option("", "All images"), option("none", "Nothing yet"), option("tags", "With tags"), option("boxes", "With boxes"),
-      option("seeds", "With points"), option("mask", "With a mask"));
+      option("", "All images"), option("none", "Nothing yet"),
+      Object.keys(TOOLS).map((name) => option(name, kinds.find((one) => one.name === name).choose)));
     const label = h("select", { "aria-label": "Show images with the label", onchange: () => this.apply("label", label.value) },
       option("", "Any label"), classes.map((one) => option(one.label, one.name)));
     this.sheet = h("div", { class: "sheet" });
@@ -119,8 +114,8 @@ class Gallery {
 
   make(place) {
     const image = this.images[place];
-    const has = BADGES.filter(([, , there]) => there(image));
-    const words = has.map(([, text, there]) => (there(image) > 1 ? `${there(image)} ${text}` : text));
+    const has = state.dataset.kinds.filter(({ name }) => image[name]);
+    const words = has.map(({ name, badge }) => (image[name] > 1 ? `${image[name]} ${badge}` : badge));
     const labels = image.labels.map((label) => state.dataset.classes[label].name);
     const told = words.length ? `${words.join(", ")}${labels.length ? `: ${labels.join(", ")}` : ""}` : "nothing yet";
     return h("div", { class: "cell", role: "option", id: `cell-${place}`, "data-place": place, "data-name": image.name,
@@ -133,7 +128,7 @@ class Gallery {
       h("div", { class: "dots" }, image.labels.slice(0, 8).map((label) => swatch(state.dataset.classes[label].color))),
       h("div", { class: "caption" },
         h("span", { class: "name" }, image.name),
-        h("span", { class: "badges" }, has.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text)))));
+        h("span", { class: "badges" }, has.map(({ name, badge }) => h("span", { class: `badge ${name}` }, badge)))));
   }
 
   mark() {

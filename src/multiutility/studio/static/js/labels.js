@@ -32,7 +32,7 @@ export class Labels {
   update(marks, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.includes(name);
-      const drawn = [...marks.boxes, ...marks.seeds].filter((mark) => mark.label === name).length;
+      const drawn = Object.values(marks).flat().filter((mark) => mark.label === name).length;
       box.checked = tagged || drawn > 0;
       box.disabled = drawn > 0 && !tagged;
       count.textContent = drawn ? `× ${drawn}` : "";

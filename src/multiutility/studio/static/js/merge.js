@@ -1,10 +1,14 @@
 // Three-way merges: what I changed since the base, applied to what others made of it meanwhile.
 
-const KEYS = {
-  tags: (tag) => tag,
-  boxes: (b) => JSON.stringify([b.label, b.left, b.top, b.right, b.bottom]),
-  seeds: (s) => JSON.stringify([s.label, s.x, s.y]),
-};
+import { markKinds } from "./state.js";
+
+// What makes marks of each kind the same.
+function keys() {
+  return markKinds().map(({ name, columns }) => [
+    name,
+    (mark) => (columns.length ? JSON.stringify([mark.label, ...columns.map((column) => mark[column])]) : mark),
+  ]);
+}
 
 function counted(items, key) {
   const counts = new Map();
@@ -23,14 +27,14 @@ function difference(items, without, key) {
 }
 
 export function sameMarks(a, b) {
-  return Object.keys(KEYS).every((kind) =>
-    a[kind].length === b[kind].length && a[kind].every((item, n) => KEYS[kind](item) === KEYS[kind](b[kind][n])));
+  return keys().every(([kind, key]) =>
+    a[kind].length === b[kind].length && a[kind].every((item, n) => key(item) === key(b[kind][n])));
 }
 
 export function mergeMarks(base, mine, theirs) {
   if (sameMarks(base, theirs)) return mine;
   const merged = {};
-  for (const [kind, key] of Object.entries(KEYS)) {
+  for (const [kind, key] of keys()) {
     const removed = difference(base[kind], mine[kind], key);
     const added = difference(mine[kind], base[kind], key);
     const kept = difference(theirs[kind], removed, key);

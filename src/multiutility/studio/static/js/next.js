@@ -3,16 +3,10 @@
 import { getJson, imagePath } from "./api.js";
 import { duration, h, percent, plural, toast } from "./dom.js";
 import { state } from "./state.js";
+import { TOOLS } from "./tools.js";
 
 // Novelty above which it is told.
 const UNLIKE = 0.7;
-
-const WORDS = {
-  tags: (_, image) => (image?.boxes || image?.seeds ? "Tag what else is in it" : "Tag what is in it"),
-  boxes: (label) => `Draw a box around each ${label}`,
-  seeds: (label) => `Click on each ${label}`,
-  mask: () => "Paint its mask",
-};
 
 export async function showNext(view) {
   const page = h("section", { class: "page next" });
@@ -74,7 +68,7 @@ function row(one, best) {
     h(
       "span",
       { class: "what" },
-      h("b", {}, WORDS[one.action](one.label, image)),
+      h("b", {}, TOOLS[one.action].task(one.label, image)),
       h("span", { class: "muted" }, one.name),
       h("span", { class: "small" }, reason),
     ),

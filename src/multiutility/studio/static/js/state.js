@@ -33,11 +33,20 @@ export async function addClass(name, kind) {
   channel.postMessage(name);
 }
 
+// Kinds of annotation that are marks: all but masks.
+export function markKinds() {
+  return state.dataset.kinds.filter((kind) => kind.columns);
+}
+
+// Names of the labels of all marks; a tag is nothing but its name.
+function labelsOf(marks) {
+  return markKinds().flatMap(({ name }) => marks[name].map((mark) => mark.label ?? mark));
+}
+
 // Somebody else, in another browser or in the table itself, may have added classes that marks and masks have now.
-export async function knowClasses({ tags, boxes, seeds }, mask) {
+export async function knowClasses(marks, mask) {
   const known = new Set(state.dataset.classes.map((one) => one.name));
-  const named = [...tags, ...[...boxes, ...seeds].map((mark) => mark.label)];
-  if (named.some((name) => !known.has(name)) || mask?.some((value) => value > known.size)) await reloadClasses();
+  if (labelsOf(marks).some((name) => !known.has(name)) || mask?.some((value) => value > known.size)) await reloadClasses();
 }
 
 let reading = null;
@@ -56,32 +65,25 @@ export async function loadImages() {
 export function updateImage(document) {
   const image = state.images[state.byName.get(document.name)];
   if (!image) return;
-  const { tags, boxes, seeds } = document.marks;
   const label = (name) => state.dataset.classes.findIndex((one) => one.name === name);
-  const labels = new Set([...tags, ...boxes.map((b) => b.label), ...seeds.map((s) => s.label)].map(label));
+  const labels = new Set(labelsOf(document.marks).map(label));
   const inMask = new Uint8Array(256);
   for (const value of document.mask) inMask[value] = 1;
   inMask.forEach((there, value) => { if (there && value) labels.add(value - 1); });
-  Object.assign(image, {
-    tags: tags.length, boxes: boxes.length, seeds: seeds.length,
-    mask: inMask.subarray(1).some(Boolean), labels: [...labels],
-  });
+  for (const { name } of markKinds()) image[name] = document.marks[name].length;
+  Object.assign(image, { mask: inMask.subarray(1).some(Boolean), labels: [...labels] });
 }
 
-const KINDS = {
-  mask: (image) => image.mask,
-  boxes: (image) => image.boxes > 0,
-  seeds: (image) => image.seeds > 0,
-  tags: (image) => image.tags > 0,
-  none: (image) => !image.mask && !image.boxes && !image.seeds && !image.tags,
-};
+function has(image, kind) {
+  return kind === "none" ? !state.dataset.kinds.some(({ name }) => image[name]) : Boolean(image[kind]);
+}
 
 export function shownImages() {
   const { text, kind, label } = state.filter;
   const words = text.trim().toLowerCase();
   return state.images.filter((image) =>
     (!words || image.name.toLowerCase().includes(words)) &&
-    (!kind || KINDS[kind](image)) &&
+    (!kind || has(image, kind)) &&
     (label === "" || image.labels.includes(Number(label))));
 }
 

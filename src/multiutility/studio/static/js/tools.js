@@ -13,7 +13,7 @@ export function colorOf(name) {
 
 let strokes = 0;
 
-export class TagTool {
+class TagTool {
   constructor() {
     this.cursor = "grab";
     this.pans = true;
@@ -24,7 +24,7 @@ export class TagTool {
   up() {}
 }
 
-export class BoxTool {
+class BoxTool {
   constructor(page) {
     this.page = page;
     this.cursor = "crosshair";
@@ -142,7 +142,7 @@ export class BoxTool {
   }
 }
 
-export class SeedTool {
+class SeedTool {
   constructor(page) {
     this.page = page;
     this.cursor = "crosshair";
@@ -218,7 +218,7 @@ export class SeedTool {
   }
 }
 
-export class PaintTool {
+class PaintTool {
   constructor(page) {
     this.page = page;
     this.cursor = "cell";
@@ -349,7 +349,7 @@ function shifted(box, across, down, dx, dy, size) {
   }, size);
 }
 
-export function drawBoxes(context, unit, boxes, chosen, active) {
+function drawBoxes(context, unit, boxes, chosen, active) {
   boxes.forEach((box, n) => {
     const color = colorOf(box.label);
     const { left, top, right, bottom } = box;
@@ -375,7 +375,7 @@ export function drawBoxes(context, unit, boxes, chosen, active) {
   });
 }
 
-export function drawSeeds(context, unit, seeds, chosen, active) {
+function drawSeeds(context, unit, seeds, chosen, active) {
   seeds.forEach((seed, n) => {
     const color = colorOf(seed.label);
     const here = n === chosen && active;
@@ -400,3 +400,40 @@ function drawName(context, unit, name, x, y) {
   context.fillStyle = contrast(color);
   context.fillText(name, x + 3 * unit, top + 12.5 * unit);
 }
+
+// A tool for each kind of annotation: its key, name and hint, what a suggestion asks for, and, of marks that are
+// drawn one by one, how.
+export const TOOLS = {
+  tags: {
+    Tool: TagTool,
+    key: "t",
+    name: "Tags",
+    hint: "Name everything of your classes that is in the picture: click the names, or press their keys.",
+    task: (_, image) => (image?.boxes || image?.seeds ? "Tag what else is in it" : "Tag what is in it"),
+  },
+  boxes: {
+    Tool: BoxTool,
+    key: "b",
+    name: "Boxes",
+    hint: "Drag a box around each object of the chosen label. Click a box to move it or to give it another label.",
+    task: (label) => `Draw a box around each ${label}`,
+    draw: drawBoxes,
+    describe: (box) => `box ${Math.round(box.right - box.left)} × ${Math.round(box.bottom - box.top)}`,
+  },
+  seeds: {
+    Tool: SeedTool,
+    key: "p",
+    name: "Points",
+    hint: "Click once on each object of the chosen label. Click a point again to move it or to give it another label.",
+    task: (label) => `Click on each ${label}`,
+    draw: drawSeeds,
+    describe: (seed) => `point ${seed.x}, ${seed.y}`,
+  },
+  mask: {
+    Tool: PaintTool,
+    key: "m",
+    name: "Mask",
+    hint: "Click or drag over regions to color them. Where nothing is colored, nothing is learned.",
+    task: () => "Paint its mask",
+  },
+};

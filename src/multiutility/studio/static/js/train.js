@@ -65,7 +65,7 @@ class TrainPage {
   }
 
   buildCounts() {
-    const { any, images, mask, boxes, seeds, tags } = this.job.annotated;
+    const { any, images, ...counts } = this.job.annotated;
     if (!any) {
       return h(
         "p",
@@ -75,13 +75,8 @@ class TrainPage {
         " first: ten are a start.",
       );
     }
-    const parts = [
-      [mask, "mask", "masks"],
-      [boxes, "with boxes", "with boxes"],
-      [seeds, "with points", "with points"],
-      [tags, "with tags", "with tags"],
-    ]
-      .filter(([count]) => count).map(([count, one, many]) => `${count} ${count === 1 ? one : many}`);
+    const parts = state.dataset.kinds.filter(({ name }) => counts[name])
+      .map(({ name, one, many }) => `${counts[name]} ${counts[name] === 1 ? one : many}`);
     const of = state.dataset.splits.includes("train") ? " of the split train" : "";
     return h(
       "p",

@@ -1,0 +1,20 @@
+"""Kinds of annotation as a person gives them, in pixels: one file a kind, and ``KINDS``, the list of them."""
+
+from multiutility.kinds.annotation import BY_DETAIL, INDEX_IMAGES, KINDS, TABLES, WEAKENED, PixelAnnotation
+from multiutility.kinds.boxes import PixelBox
+from multiutility.kinds.kind import IndexImages, Kind, Table
+from multiutility.kinds.seeds import PixelSeed
+
+__all__ = [
+    "BY_DETAIL",
+    "INDEX_IMAGES",
+    "KINDS",
+    "TABLES",
+    "WEAKENED",
+    "IndexImages",
+    "Kind",
+    "PixelAnnotation",
+    "PixelBox",
+    "PixelSeed",
+    "Table",
+]

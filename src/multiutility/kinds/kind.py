@@ -1,0 +1,189 @@
+"""What every kind of annotation has, in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.kinds.drawing import Sketch
+from multiutility.kinds.objects import Content
+from multiutility.kinds.problems import Problem, number
+
+T = TypeVar("T")
+
+
+def no_flaw(_entry: Any) -> Problem | None:
+    """Can be in some image."""
+    return None
+
+
+def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
+    """Fits any image."""
+    return None
+
+
+@dataclass(frozen=True)
+class Table(Generic[T]):
+    """A CSV file with one entry a row: image, label, and a number in each of the ``columns``.
+
+    ``make`` is the entry of a label and numbers, and adds what is wrong with these to a list. ``values`` are
+    the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
+    factors, down and across. Of entries that have a place, ``flaw`` tells why one fits no image, ``problem``
+    why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
+    Of ``unique`` entries, those that come again are left out.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    make: Callable[[int, Sequence[float], list[Problem]], T]
+    values: Callable[[T], tuple[float, ...]]
+    label: Callable[[T], int]
+    resize: Callable[[T, float, float], T]
+    flaw: Callable[[T], Problem | None] = no_flaw
+    problem: Callable[[T, int, int], Problem | None] = no_problem
+    doubt: Callable[[T, int, int], Problem | None] = no_problem
+    unique: bool = False
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return ("image", "label", *self.columns)
+
+    def parse(self, label: int, texts: Sequence[str], wrong: list[Problem]) -> T:
+        """Return the entry of a row, and add what is wrong with it to a list."""
+        n_wrong = len(wrong)
+        numbers = [number(text, name, wrong) for text, name in zip(texts, self.columns, strict=True)]
+        entry = self.make(label, numbers, wrong)
+        flaw = self.flaw(entry) if len(wrong) == n_wrong else None
+        wrong += [flaw] if flaw else []
+        return entry
+
+    def fields(self, entry: T) -> tuple[str, ...]:
+        """Return the fields of a row after image and label; ``parse`` is the inverse."""
+        return tuple(map(number_text, self.values(entry)))
+
+    def value(self, entries: Sequence[T]) -> tuple[T, ...]:
+        """Return the entries of an image as its annotation has them."""
+        return tuple(dict.fromkeys(entries)) if self.unique else tuple(entries)
+
+
+def number_text(value: float) -> str:
+    """Shortest text that reads as the same number.
+
+    >>> number_text(12.0), number_text(0.1)
+    ('12', '0.1')
+    """
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+@dataclass(frozen=True)
+class IndexImages:
+    """A folder of index images, one for each image [H, W]: 0 says nothing.
+
+    ``problem`` tells what is wrong with the indices, given the number of classes.
+    """
+
+    folder: str
+    problem: Callable[[NDArray[Any], int], Problem | None]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What people call a kind.
+
+    ``one`` is an annotation of it, ``plural`` are several, ``title`` heads a list of images that have it, and
+    ``about`` is what these show; so many of them are ``such`` images.
+    """
+
+    one: str
+    plural: str
+    title: str
+    about: str
+    such: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the studio's page says of images that have a kind.
+
+    There is a ``badge`` on each, ``choose`` shows no others, and when they are counted, one image is ``one``,
+    as in "1 mask", and several are ``many``.
+    """
+
+    badge: str
+    choose: str
+    one: str
+    many: str
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long it takes a person.
+
+    ``each`` is for one annotation, the mask of a whole image or one tag, box or point, as suggestions and
+    budgets count. Published figures are apart: ``image`` for naming what is there, or for a mask, and
+    ``mark`` for each box or point on top.
+    """
+
+    each: float
+    image: float
+    mark: float = 0.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of annotation: its name, which is the field of ``PixelAnnotation``, and where it is kept.
+
+    It has a table, with a tuple of entries for each image, or index images, with an array or None. ``level``
+    says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
+    model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
+    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves.
+    """
+
+    name: str
+    words: Words
+    page: Page
+    seconds: Seconds
+    level: int
+    mended: float
+    draw: Callable[[Sketch, Any], None]
+    weaken: Callable[[Content], Any] | None = None
+    table: Table[Any] | None = None
+    images: IndexImages | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Whether it says where something is."""
+        return self.level > 0
+
+    def there(self, value: Any) -> bool:
+        """Whether a value of this kind says anything."""
+        return value is not None if self.table is None else bool(value)
+
+    def labels(self, value: Any) -> tuple[int, ...]:
+        """Return the labels of the entries of a table; those of index images are in the pixels."""
+        return () if self.table is None else tuple(map(self.table.label, value))
+
+    def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
+        """Return a value of an image [H, W] for the same image at another size."""
+        if self.table is None:
+            return None if value is None else nearest(value, new_size)
+        down, across = new_size[0] / size[0], new_size[1] / size[1]
+        return tuple(self.table.resize(entry, down, across) for entry in value)
+
+
+def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the values [H, W] at another size, each from the pixel at its center.
+
+    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
+    array([[2, 4]], dtype=uint8)
+    """
+    rows, columns = (
+        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
+        for old, new in zip(pixels.shape, size, strict=True)
+    )
+    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)
