@@ -17,7 +17,7 @@ from multiutility.annotations.expected import TILT
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
-from multiutility.learning.selection import regression
+from multiutility.learning.selection import evidence, regression
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
@@ -219,8 +219,9 @@ def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:
     assert trusted_costs(examples, 3.0, 0.0)[0] == 1.5
 
 
-def test_interval_of_the_estimate_covers() -> None:
+def test_interval_of_the_estimate_covers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many datasets of the same source, the interval has the true accuracy about as often as it says."""
+    monkeypatch.setattr(evidence, "STAND_IN", 0.0)
     rng, hits = np.random.default_rng(0), 0
     for _ in range(200):
         # Images differ: their accuracies are 0.8 in the mean.
@@ -230,6 +231,12 @@ def test_interval_of_the_estimate_covers() -> None:
         hits += found.accuracy[1] <= 0.8 <= found.accuracy[2]
     assert 0.82 < hits / 200 < 0.97
     assert estimate([np.eye(2)] * 2) is None
+
+
+def test_interval_of_the_estimate_allows_for_the_stand_in() -> None:
+    found = estimate([np.array([[0.8, 0.2], [0.2, 0.8]])] * 5)
+    assert found is not None
+    assert found.accuracy == pytest.approx((0.8, 0.8 - evidence.STAND_IN, 0.8 + evidence.STAND_IN))
 
 
 def cloudy(seed: int, n_problems: int, noise: float = 0.6) -> tuple[list[LabelingProblem], list[Labels]]:
