@@ -16,7 +16,7 @@ MEASURES = ("accuracy", "mean_recall", "mean_iou")
 # Of the intervals that are promised, and how often a bootstrap draws.
 LEVEL, N_DRAWN = 0.9, 300
 # How far scores of the learner are from those of its stand-in, which is judged here: by what validation
-# images of four datasets came to, where intervals without it held 65 % of the scores.
+# images of four datasets came to, where intervals held 83 % of the scores with it, and 62 % without.
 STAND_IN = 0.05
 # A measure may fall by this, and is still the same.
 TOLERATED = 0.01
