@@ -19,10 +19,10 @@ from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
 from multiutility.learning.selection import evidence, regression
 from multiutility.learning.selection.choice import Data as Nodes
-from multiutility.learning.selection.choice import places_model
+from multiutility.learning.selection.choice import places_model, usual_balance
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
-from multiutility.learning.selection.masked import Trial, best_trial
+from multiutility.learning.selection.masked import Trial, best_trial, learned_power
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import FIRMNESS, MARKS, Clues, Reading, clues_of, steps_from
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
@@ -195,6 +195,16 @@ def test_seeds_reach_as_far_as_said() -> None:
     assert open_labels(data)
     everywhere = Joint([], [], [grid_seed(0, 5, 6), grid_seed(1, 0, 6)], n_labels=2)
     assert not open_labels(Nodes(make_examples([problem], [everywhere]), (), range(1)))
+
+
+def test_weak_annotations_count_for_class_weights_where_all_measures_gain() -> None:
+    problems, labelings = cloudy(0, 30)
+    data = Nodes(make_examples(problems, fulls(labelings, 3)), range(5), range(5, 30))
+    alone = Trial(0.0, 0.5, [np.array([[6.0, 4.0], [4.0, 6.0]])] * 4)
+    good, uneven = np.array([[9.0, 1.0], [1.0, 9.0]]), np.array([[10.0, 0.0], [9.0, 1.0]])
+    assert learned_power(alone, Trial(1.0, 0.5, [good] * 4), data) == usual_balance(30)
+    assert learned_power(alone, Trial(1.0, 0.5, [uneven] * 4), data) == 0.5
+    assert learned_power(alone, Trial(0.0, 0.5, [good] * 4), data) == 0.5
 
 
 def test_a_larger_weight_must_be_surely_better() -> None:

@@ -25,7 +25,14 @@ from multiutility.learning.selection.choice import (
     truth_of,
     usual_balance,
 )
-from multiutility.learning.selection.evidence import confusion, estimate, folds_of, improves, scores
+from multiutility.learning.selection.evidence import (
+    better_in_all,
+    confusion,
+    estimate,
+    folds_of,
+    improves,
+    scores,
+)
 from multiutility.learning.selection.reading import Clues, Reading, clues_of
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.starts.soft import SoftStart
@@ -143,14 +150,27 @@ def mixed(
     strong = set(data.full)
     posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
     judged = estimate(best.confusions)
+    power = learned_power(trials[0], best, data) if balance is None else balance
     facts = {
         "start": "read by the masks" if best.alpha else "masks only",
         "alpha": best.alpha,
-        "class_weight": best.balance,
+        "class_weight": power,
         "reading": reading.facts,
         "trials": [one.facts for one in trials],
     }
-    return Choice(posteriors, best.alpha, best.balance, judged, facts)
+    return Choice(posteriors, best.alpha, power, judged, facts)
+
+
+def learned_power(alone: Trial, best: Trial, data: Data) -> float:
+    """Power of class weights to learn with.
+
+    Where weak annotations make every measure surely better than masks alone, it is they that labels are
+    learned from, and they count as full labelings do, by their weight. Elsewhere less of class weights would
+    trade the recall of rare labels for accuracy.
+    """
+    if not best.alpha or not better_in_all(alone.confusions, best.confusions):
+        return best.balance
+    return usual_balance(len(data.full) + round(best.alpha * len(data.weak)))
 
 
 @dataclass(frozen=True, eq=False)
