@@ -28,6 +28,9 @@ from multiutility.learning.starts.soft import SoftStart
 UNJUDGED = 0.3
 # How far seeds may reach, in steps along the graph, and by which power of these they lose weight.
 REACHES, FALL = (1, 2, 4), 3.0
+# Weight of a seed at its node, and weights of all marks if nothing but seeds at their nodes count.
+AT_SEED = 3.0
+SEEDS_ONLY = tuple(AT_SEED if mark == "seed" else 0.0 for mark in MARKS)
 
 
 def unproven(
@@ -83,11 +86,11 @@ def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 2) -> list[F
     """
     posteriors = list(told)
     for _ in range(n_rounds):
-        posteriors = reread(data, posteriors, np.array([0.0, 3.0, 0.0, 0.0]))
+        posteriors = reread(data, posteriors, SEEDS_ONLY)
     return posteriors
 
 
-def reread(data: Data, posteriors: Sequence[FloatArray], marks: FloatArray) -> list[FloatArray]:
+def reread(data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float]) -> list[FloatArray]:
     """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
     models = half_models(data, posteriors)
     reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
@@ -123,7 +126,7 @@ def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float
 
 def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
     """Posteriors by the model of certain places, of labels that are possible."""
-    reading = Reading(("places", *MARKS), np.array([1.0, 0.0, 3.0, 0.0, 0.0]))
+    reading = Reading(("places", *MARKS), np.array([1.0, *SEEDS_ONLY]))
     return [reading(data.clues(n).with_opinions(probabilities(data.features(n), places))) for n in data.weak]
 
 
@@ -143,8 +146,8 @@ def from_seeds(data: Data, reach: float, n_rounds: int = 2) -> list[FloatArray]:
 
     A label with seeds is as likely as one without where the nearest of its seeds is ``reach`` steps away.
     """
-    marks = np.array([0.0, 3.0, FALL, FALL * np.log1p(reach)])
-    reading = Reading(MARKS, marks)
+    marks = (0.0, AT_SEED, FALL, FALL * float(np.log1p(reach)))
+    reading = Reading(MARKS, np.array(marks))
     posteriors = [reading(data.clues(n)) for n in data.weak]
     for _ in range(n_rounds):
         posteriors = reread(data, posteriors, marks)
