@@ -7,7 +7,8 @@ from collections import deque
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, linprog
+from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from learning_cases import Labels, fulls, random_problems, tags
@@ -19,13 +20,23 @@ from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
 from multiutility.learning.selection import evidence, regression
 from multiutility.learning.selection.choice import Data as Nodes
-from multiutility.learning.selection.choice import places_model, usual_balance
+from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
-from multiutility.learning.selection.masked import Trial, best_trial, learned_power
+from multiutility.learning.selection.masked import Trial, best_trial
 from multiutility.learning.selection.provable import provable_errors
-from multiutility.learning.selection.reading import FIRMNESS, MARKS, Clues, Reading, clues_of, steps_from
+from multiutility.learning.selection.reading import (
+    ALIKE,
+    BY_LABEL,
+    FIRMNESS,
+    MARKS,
+    Clues,
+    Reading,
+    clues_of,
+    steps_from,
+)
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
+from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
 from multiutility.learning.selection.unmasked import from_seeds, open_labels
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
@@ -62,6 +73,24 @@ def test_steps_are_those_of_a_breadth_first_search(seed: int) -> None:
     assert steps_from(problem, sources).tolist() == steps_by_queue(problem, sources).tolist()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_distances_are_those_of_bellman_and_ford(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    edges = np.array(random_edges(rng, 12)).reshape(-1, 2)
+    problem = LabelingProblem(rng.random((12, 3)), edges, np.zeros((len(edges), 1)))
+    rows = problem.node_features / np.linalg.norm(problem.node_features, axis=1, keepdims=True)
+    pairs = sorted({tuple(sorted(pair)) for pair in edges.tolist()})
+    lengths = np.array([np.linalg.norm(rows[a] - rows[b]) for a, b in pairs])
+    sources = rng.permutation(12)[:2].tolist()
+    expected = np.full(12, 12.0)
+    expected[sources] = 0.0
+    for _ in range(12):
+        for (a, b), length in zip(pairs, lengths / lengths.mean() if pairs else (), strict=True):
+            expected[a] = min(expected[a], expected[b] + length)
+            expected[b] = min(expected[b], expected[a] + length)
+    np.testing.assert_allclose(steps_from(problem, sources), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_regression_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((60, 4)).astype(np.float32)
@@ -75,6 +104,47 @@ def test_regression_is_that_of_scikit_learn() -> None:
     expected = theirs.predict_proba(features[:, :-1])
     # Our constant has a ridge of its own, though a tiny one.
     np.testing.assert_allclose(probabilities(features, ours), expected, atol=2e-3)
+
+
+def test_hinges_are_those_of_a_linear_program() -> None:
+    """Without rounding and with next to no ridge, the least mean hinge is that of a linear program."""
+    rng = np.random.default_rng(0)
+    features = np.column_stack((rng.standard_normal((40, 2)), np.ones(40))).astype(np.float32)
+    counts = rng.dirichlet(np.full(3, 0.3), 40) * rng.integers(1, 5, 40)[:, np.newaxis]
+    losses, weights = expected_losses(counts, 0.5)
+    best = losses.argmin(axis=1)
+    # Variables: weights [3, 3], then a slack of each node.
+    rows, bounds = [], []
+    for i in range(40):
+        for k in range(3):
+            row = np.zeros(9 + 40)
+            row[3 * k : 3 * k + 3] += features[i]
+            row[3 * best[i] : 3 * best[i] + 3] -= features[i]
+            row[9 + i] = -1.0
+            rows.append(row)
+            bounds.append(losses[i, best[i]] - losses[i, k])
+    limits = [(None, None)] * 9 + [(0, None)] * 40
+    least = linprog(np.concatenate((np.zeros(9), weights)), rows, bounds, bounds=limits).fun
+    found = fit_hinges([Targets(features, counts)], 1e-7, 0.5, n_steps=2000)
+    scores = features @ found.T
+    margins = losses - losses[np.arange(40), best][:, np.newaxis]
+    hinges = (margins + scores - scores[np.arange(40), best][:, np.newaxis]).max(axis=1)
+    assert least - 1e-6 <= weights @ hinges <= least + ROUNDED * np.log(3)
+
+
+def test_losses_of_the_stand_in_are_those_of_expected() -> None:
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(1, 9, 12).astype(np.float64)
+    problem = LabelingProblem(np.zeros((12, 1)), [], np.zeros((0, 1)), node_sizes=sizes)
+    shares = rng.dirichlet(np.full(3, 0.5), 12)
+    losses, weights = expected_losses(sizes[:, np.newaxis] * shares, 0.5)
+    totals = sizes @ shares
+    expected = Expected(Tags([0, 1, 2], 3), shares).weighted(totals**-0.5)
+    scale = expected.loss(problem, [0] * 12) / (weights @ losses[:, 0])
+    for _ in range(5):
+        labels = rng.integers(3, size=12)
+        ours = scale * float(weights @ losses[np.arange(12), labels])
+        assert ours == pytest.approx(expected.loss(problem, labels))
 
 
 def test_principal_features_keep_distances(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,14 +186,38 @@ def test_reading_is_at_a_stationary_point() -> None:
     known = [random_known(rng, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 30)]
     prior = Reading.default(("masks",))
     found = prior.fitted(known)
+    assert found.own is not None
+    free = np.isin(prior.names, BY_LABEL)
+    assert free.tolist() == [False, True, False, True, True]
 
-    def loss(weights: Floats) -> float:
-        (clues, truth), away = known[0], weights - prior.weights
+    def loss(flat: Floats) -> float:
+        (clues, truth), own = known[0], np.zeros((5, 3))
+        weights, own[free] = flat[:5], flat[5:].reshape(3, 3)
+        scores = sum((weights[f] + own[f]) * clues.terms[f] for f in range(5))
+        logs = log_softmax(np.where(clues.possible, scores, -np.inf), axis=1)
         count = np.where(clues.possible, truth, 0)
-        logs = np.log(Reading(prior.names, weights)(clues)[count > 0])
-        return float(FIRMNESS * away @ away / 2 - (count[count > 0] * logs).sum() * len(count) / count.sum())
+        fit = float((count[count > 0] * logs[count > 0]).sum()) * len(count) / count.sum()
+        away = weights - prior.weights
+        return float(FIRMNESS * away @ away / 2 + ALIKE * (own**2).sum() / 2 - fit)
 
-    assert np.abs(approx_fprime(found.weights, loss, 1e-6)).max() < 1e-2
+    flat = np.concatenate((found.weights, found.own[free].ravel()))
+    assert np.abs(approx_fprime(flat, loss, 1e-6)).max() < 1e-2
+
+
+def test_reading_learns_what_marks_say_of_each_label() -> None:
+    rng = np.random.default_rng(2)
+    own = np.zeros((5, 3))
+    own[MARKS.index("box") + 1] = 2.0, -1.0, -1.0
+    known = []
+    for _ in range(3):
+        terms = rng.standard_normal((5, 2000, 3))
+        clues = Clues(np.ones((2000, 3), dtype=np.bool_), terms)
+        posterior = Reading(("masks", *MARKS), np.ones(5), own)(clues)
+        known.append((clues, np.eye(3)[[rng.choice(3, p=row) for row in posterior]]))
+    found = Reading.default(("masks",)).fitted(known)
+    assert found.own is not None
+    totals = found.weights[:, np.newaxis] + found.own
+    np.testing.assert_allclose(totals, 1.0 + own, atol=0.2)
 
 
 def test_without_evidence_nothing_is_learned() -> None:
@@ -197,14 +291,16 @@ def test_seeds_reach_as_far_as_said() -> None:
     assert not open_labels(Nodes(make_examples([problem], [everywhere]), (), range(1)))
 
 
-def test_weak_annotations_count_for_class_weights_where_all_measures_gain() -> None:
-    problems, labelings = cloudy(0, 30)
-    data = Nodes(make_examples(problems, fulls(labelings, 3)), range(5), range(5, 30))
-    alone = Trial(0.0, 0.5, [np.array([[6.0, 4.0], [4.0, 6.0]])] * 4)
-    good, uneven = np.array([[9.0, 1.0], [1.0, 9.0]]), np.array([[10.0, 0.0], [9.0, 1.0]])
-    assert learned_power(alone, Trial(1.0, 0.5, [good] * 4), data) == usual_balance(30)
-    assert learned_power(alone, Trial(1.0, 0.5, [uneven] * 4), data) == 0.5
-    assert learned_power(alone, Trial(0.0, 0.5, [good] * 4), data) == 0.5
+def test_less_of_class_weights_must_lower_no_measure() -> None:
+    used = Trial(0.1, 0.5, [np.array([[60.0, 40.0], [4.0, 6.0]])] * 4)
+    better, traded = np.array([[90.0, 10.0], [4.0, 6.0]]), np.array([[65.0, 35.0], [4.55, 5.45]])
+    # Four points of accuracy for a quarter point of recall.
+    np.testing.assert_allclose(
+        Trial(1.0, 0.5, [traded]).scores[:2] - used.scores[:2], (0.0405, -0.0025), atol=1e-3
+    )
+    assert best_trial([used, Trial(0.1, 0.25, [better] * 4)]).balance == 0.25
+    assert best_trial([used, Trial(0.1, 0.25, [traded] * 4)]).balance == 0.5
+    assert best_trial([used, Trial(1.0, 0.5, [traded] * 4)]).alpha == 1.0
 
 
 def test_a_larger_weight_must_be_surely_better() -> None:

@@ -95,8 +95,8 @@ class Data:
 def usual_balance(n_full: int) -> float:
     """Power of class weights for so many full labelings: the fewer, the more rare labels must be favored.
 
-    Weak annotations beside them count only where ``learned_power`` says so: what they say of rare labels is
-    diffuse, and with less of class weights they would lower the recall of these even where they say nothing.
+    Weak annotations beside them count only where evidence says so: what they say of rare labels is diffuse,
+    and with less of class weights they would lower the recall of these even where they say nothing.
 
     >>> usual_balance(5), usual_balance(100)
     (0.5, 0.2625)

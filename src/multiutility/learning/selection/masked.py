@@ -26,16 +26,18 @@ from multiutility.learning.selection.choice import (
     usual_balance,
 )
 from multiutility.learning.selection.evidence import (
-    better_in_all,
+    TOLERATED,
     confusion,
     estimate,
     folds_of,
     improves,
     scores,
 )
-from multiutility.learning.selection.reading import Clues, Reading, clues_of
+from multiutility.learning.selection.reading import Clues, Reading, clues_of, of_neighbors
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
+from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts.soft import SoftStart
+from multiutility.problem import LabelingProblem
 
 # Candidates: weights of weak annotations beside full labelings, the more careful first, and ridges.
 ALPHAS = (0.1, 1.0)
@@ -98,18 +100,15 @@ class Masks:
         assert best is not None
         return best[1], best[2]
 
-    def balanced(self, balance: float) -> list[FloatArray]:
-        """Return the regressions of the folds with a power of class weights."""
-        return [
-            fit_logistic(self.others(f), self.ridge, balance, self.models[f], FEW_STEPS)
-            for f in range(self.n_folds)
-        ]
+    def stand_ins(self, balance: float) -> list[FloatArray]:
+        """Return stand-ins of the learner for the folds, with a power of class weights."""
+        return [fit_hinges(self.others(f), self.ridge, balance, n_steps=STEPS) for f in range(self.n_folds)]
 
 
 def masks_alone(masks: Masks, balance: float | None) -> Choice:
     """Choose class weights only."""
     chosen = usual_balance(len(masks.data.full)) if balance is None else balance
-    models = masks.balanced(chosen)
+    models = masks.stand_ins(chosen)
     judged = estimate(masks.held_out(models)) if masks.n_folds > 1 else None
     facts = {"start": "masks only", "class_weight": chosen}
     return Choice([None] * len(masks.data.examples), 1.0, chosen, judged, facts)
@@ -143,34 +142,23 @@ def mixed(
     data = masks.data
     soft = soft_start([data.examples[n] for n in data.weak])
     opinions = Opinions(soft, places_model(data, RIDGE))
-    reading = Reading.default(("masks", *opinions.names)).fitted(rehearsed(masks, rehearsals, opinions))
+    reading = Reading.default(("masks", "neighbors", *opinions.names)).fitted(
+        rehearsed(masks, rehearsals, opinions)
+    )
     reader = Reader(masks, opinions, reading)
     trials = compare(reader, alpha, balance)
     best = best_trial(trials)
     strong = set(data.full)
     posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
     judged = estimate(best.confusions)
-    power = learned_power(trials[0], best, data) if balance is None else balance
     facts = {
         "start": "read by the masks" if best.alpha else "masks only",
         "alpha": best.alpha,
-        "class_weight": power,
+        "class_weight": best.balance,
         "reading": reading.facts,
         "trials": [one.facts for one in trials],
     }
-    return Choice(posteriors, best.alpha, power, judged, facts)
-
-
-def learned_power(alone: Trial, best: Trial, data: Data) -> float:
-    """Power of class weights to learn with.
-
-    Where weak annotations make every measure surely better than masks alone, it is they that labels are
-    learned from, and they count as full labelings do, by their weight. Elsewhere less of class weights would
-    trade the recall of rare labels for accuracy.
-    """
-    if not best.alpha or not better_in_all(alone.confusions, best.confusions):
-        return best.balance
-    return usual_balance(len(data.full) + round(best.alpha * len(data.weak)))
+    return Choice(posteriors, best.alpha, best.balance, judged, facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +173,16 @@ class Reader:
         """Posterior [V, K] of a weakly annotated example, by a model of full labelings."""
         data = self.masks.data
         features, soft = data.features(n), self.opinions.soft.shares[data.places[n]]
-        known = probabilities(features, model), *self.opinions.of(soft, features)
+        known = *by_masks(data.examples[n].problem, features, model), *self.opinions.of(soft, features)
         return self.reading(data.clues(n).with_opinions(*known))
+
+
+def by_masks(
+    problem: LabelingProblem, features: NDArray[np.float32], model: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Probabilities [V, K] by a model of full labelings, of the nodes and of their neighbors."""
+    own = probabilities(features, model)
+    return own, of_neighbors(problem, own)
 
 
 def rehearsed(
@@ -197,14 +193,14 @@ def rehearsed(
     rows = zip(masks.chosen, masks.targets, masks.truths, masks.folds.tolist(), strict=True)
     for n, targets, truth, fold in rows:
         example = masks.data.examples[n]
-        known = probabilities(targets.features, masks.models[fold])
+        known = by_masks(example.problem, targets.features, masks.models[fold])
         for annotation in rehearsals[n]:
             weak = replace(
                 example, annotation=annotation, constraints=annotation.constraints(example.problem)
             )
             soft = opinions.soft.shares_of([weak])[0]
             clues = clues_of(annotation, example.problem)
-            found.append((clues.with_opinions(known, *opinions.of(soft, targets.features)), truth))
+            found.append((clues.with_opinions(*known, *opinions.of(soft, targets.features)), truth))
     return found
 
 
@@ -228,11 +224,47 @@ class Trial:
         return {"alpha": self.alpha, "class_weight": self.balance, "scores": rounded}
 
 
-def best_trial(trials: Sequence[Trial]) -> Trial:
-    """Return the first trial, of masks alone, or a later one that beats all before by more than chance.
+def compare(reader: Reader, alpha: float | None, balance: float | None) -> list[Trial]:
+    """Judge weights of weak annotations, and powers of class weights, by full labelings that are held out.
 
-    The trials after it are the more careful first: a larger weight must be surely better than a smaller one,
-    as what is tried is a stand-in for the learner, which suffers more from wrong labels.
+    The first trial is of masks alone, unless ``alpha`` is given; the best is the last that beats all before.
+    The more careful come first: a larger weight must be surely better than a smaller one. Where weak
+    annotations are used, they may count as full labelings do for class weights, and these be less: that must
+    be surely better, and worse in nothing, as it trades the recall of rare labels for accuracy.
+    """
+    masks, data = reader.masks, reader.masks.data
+    some = evenly(data.weak, MOST_WEAK)
+    power = usual_balance(len(data.full)) if balance is None else balance
+    plain = masks.stand_ins(power)
+    share = len(data.weak) / len(some) * len(masks.chosen) / len(data.full)
+    weak = [[data.targets(n, reader(n, model)) for n in some] for model in masks.models]
+
+    def trial(alpha: float, power: float) -> Trial:
+        models = [
+            fit_hinges(
+                [*masks.others(f), *(part.times(alpha * share) for part in weak[f])],
+                masks.ridge,
+                power,
+                plain[f],
+                FEW_STEPS,
+            )
+            for f in range(masks.n_folds)
+        ]
+        return Trial(alpha, power, masks.held_out(models))
+
+    if alpha is None:
+        trials = [Trial(0.0, power, masks.held_out(plain)), *(trial(one, power) for one in ALPHAS)]
+    else:
+        trials = [trial(alpha, power)]
+    best = best_trial(trials)
+    less = usual_balance(len(data.full) + round(best.alpha * len(data.weak)))
+    if balance is None and less < power:
+        trials.append(trial(best.alpha, less))
+    return trials
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial:
+    """Return the first trial, or the last that beats those before it by more than chance.
 
     >>> alone = Trial(0.0, 0.0, [np.array([[4.0, 1.0], [1.0, 4.0]])] * 3)
     >>> mixed, good = (Trial(1.0, 0.0, [np.array(one)] * 3) for one in ([[5.0, 0.0], [2.0, 3.0]], np.eye(2)))
@@ -241,33 +273,7 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     """
     best = trials[0]
     for one in trials[1:]:
-        if improves(best.confusions, one.confusions):
+        tolerated = TOLERATED if one.balance == best.balance else 0.0
+        if improves(best.confusions, one.confusions, tolerated):
             best = one
     return best
-
-
-def compare(reader: Reader, alpha: float | None, balance: float | None) -> list[Trial]:
-    """Judge weights of weak annotations by full labelings that are held out.
-
-    The first trial is of masks alone, unless ``alpha`` is given.
-    """
-    masks, data = reader.masks, reader.masks.data
-    some = evenly(data.weak, MOST_WEAK)
-    power = usual_balance(len(data.full)) if balance is None else balance
-    plain = masks.balanced(power)
-    share = len(data.weak) / len(some) * len(masks.chosen) / len(data.full)
-    weak = [[data.targets(n, reader(n, model)) for n in some] for model in masks.models]
-    trials = [Trial(0.0, power, masks.held_out(plain))] if alpha is None else []
-    for one in ALPHAS if alpha is None else (alpha,):
-        models = [
-            fit_logistic(
-                [*masks.others(f), *(part.times(one * share) for part in weak[f])],
-                masks.ridge,
-                power,
-                plain[f],
-                FEW_STEPS,
-            )
-            for f in range(masks.n_folds)
-        ]
-        trials.append(Trial(one, power, masks.held_out(models)))
-    return trials

@@ -20,19 +20,25 @@ from scipy.special import log_softmax, softmax
 
 from multiutility.annotations import Joint
 from multiutility.annotations.annotation import Annotation
-from multiutility.arrays import BoolArray, FloatArray
+from multiutility.arrays import BoolArray, FloatArray, IndexArray
+from multiutility.learning.selection.regression import unit_rows
 from multiutility.problem import LabelingProblem
 
 # Logarithms of probabilities are not less than this: a model is never that sure.
 LEAST_LOG = -12.0
 # Clues of marks, in this order: the node is in a box of the label; a seed of the label is in the node; how
-# many nodes the nearest seed of the label is away (minus the logarithm); the label has seeds.
+# far the nearest seed of the label is (minus the logarithm); the label has seeds.
 MARKS = ("box", "seed", "nearness", "seeded")
+# Marks that say more of some labels than of others: boxes of windows are full, those of bicycles are not.
+BY_LABEL = ("box", "nearness", "seeded")
 # What is believed before there is any evidence, and how firmly: like that many nodes, of which those of one
-# example are much alike. Besides marks, of the posteriors by models of the full labelings, of the weak
-# annotations, and of places that are certain.
-PRIOR = {"masks": 0.5, "weak": 0.1, "places": 0.1, "box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0}
+# example are much alike. Besides marks, of the posteriors by models of the full labelings, for the node and
+# for its neighbors, of the weak annotations, and of places that are certain.
+PRIOR = {"masks": 0.5, "neighbors": 0.0, "weak": 0.1, "places": 0.1}
+PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0}
 FIRMNESS = 1.0
+# How firmly it is believed that a mark says the same of all labels.
+ALIKE = 10.0
 
 
 class Clues(NamedTuple):
@@ -74,25 +80,56 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
 
 
 def steps_from(problem: LabelingProblem, sources: Sequence[int]) -> FloatArray:
-    """How many edges each node [V] is away from the nearest of some nodes; those out of reach are V away.
+    """How far each node [V] is from the nearest of some nodes, along the graph; V for those out of reach.
+
+    Nodes whose features are alike are near: an edge is as long as the features of its nodes are apart, in
+    units of the mean over all edges. So paths stay within things rather than cross their outlines.
+
+    >>> problem = LabelingProblem([[1, 0], [1, 0], [0, 1], [1, 1]], [[0, 1], [1, 2]], np.zeros((2, 1)))
+    >>> steps_from(problem, [0]).round(3)
+    array([0., 0., 2., 4.])
+    """
+    pairs = np.unique(np.sort(problem.edges, axis=1), axis=0)
+    shape = problem.n_nodes, problem.n_nodes
+    # What has length 0 would be no edge in a sparse array.
+    graph = coo_array((np.maximum(lengths(problem, pairs), 1e-6), tuple(pairs.T)), shape=shape).tocsr()
+    found = dijkstra(graph, directed=False, indices=list(sources), min_only=True)
+    return np.asarray(np.minimum(found, problem.n_nodes), dtype=np.float64)
+
+
+def lengths(problem: LabelingProblem, pairs: IndexArray) -> FloatArray:
+    """How far apart the features of the nodes of each pair [P, 2] are [P], in units of the mean."""
+    rows = unit_rows(problem)
+    found = np.linalg.norm(rows[pairs[:, 0]] - rows[pairs[:, 1]], axis=1).astype(np.float64)
+    mean = found.mean() if len(found) else 0.0
+    return np.asarray(found / mean if mean > 0 else np.ones_like(found))
+
+
+def of_neighbors(problem: LabelingProblem, shares: FloatArray) -> FloatArray:
+    """Mean of shares [V, K] over the neighbors of each node; its own for a node without any.
 
     >>> problem = LabelingProblem(np.zeros((4, 1)), [[0, 1], [1, 2]], np.zeros((2, 1)))
-    >>> steps_from(problem, [0])
-    array([0., 1., 2., 4.])
+    >>> of_neighbors(problem, np.array([[1.0], [0.0], [0.5], [0.25]])).ravel()
+    array([0.  , 0.75, 0.  , 0.25])
     """
     first, second = problem.edges.T
+    ends = np.concatenate((first, second)), np.concatenate((second, first))
     shape = problem.n_nodes, problem.n_nodes
-    graph = coo_array((np.ones(len(first)), (first, second)), shape=shape).tocsr()
-    found = dijkstra(graph, directed=False, indices=list(sources), unweighted=True, min_only=True)
-    return np.asarray(np.minimum(found, problem.n_nodes), dtype=np.float64)
+    graph = coo_array((np.ones(len(ends[0])), ends), shape=shape).tocsr()
+    counts = np.asarray(graph.sum(axis=1)).reshape(-1, 1)
+    return np.where(counts > 0, (graph @ shares) / np.maximum(counts, 1.0), shares)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How clues are weighed: posteriors are proportional to ``exp(sum_f weights_f clue_f)``."""
+    """How clues are weighed: posteriors are proportional to ``exp(sum_f weights_fk clue_fk)``.
+
+    ``weights`` [F] are those of the clues, and ``own`` [F, K], if given, what labels have on top of them.
+    """
 
     names: tuple[str, ...]
     weights: FloatArray
+    own: FloatArray | None = None
 
     @classmethod
     def default(cls, opinions: Sequence[str]) -> Reading:
@@ -108,31 +145,46 @@ class Reading:
         """Learn the weights: a conditional logit, for clues with sizes of the true labels [V, K].
 
         Each example counts as its number of nodes; labels that are not possible, as small parts of nodes may
-        have, are left out.
+        have, are left out. Labels have weights of their own for the marks ``BY_LABEL``, as far as evidence
+        moves them from what all labels share.
         """
+        if not known:
+            return self
         counts = [np.where(clues.possible, truth, 0.0) for clues, truth in known]
         counts = [len(one) * one / max(float(one.sum()), 1e-12) for one in counts]
+        n_clues, n_labels = len(self.names), counts[0].shape[1]
+        free = np.array([name in BY_LABEL for name in self.names])[:, np.newaxis]
 
-        def value(weights: FloatArray) -> tuple[float, FloatArray]:
-            away = weights - self.weights
-            loss, gradient = FIRMNESS * float(away @ away) / 2, FIRMNESS * away
+        def reading(flat: FloatArray) -> Reading:
+            own = free * flat[n_clues:].reshape(n_clues, n_labels)
+            return Reading(self.names, flat[:n_clues], own)
+
+        def value(flat: FloatArray) -> tuple[float, FloatArray]:
+            tried = reading(flat)
+            away, own = tried.weights - self.weights, tried.own
+            assert own is not None
+            loss = FIRMNESS * float(away @ away) / 2 + ALIKE * float(np.vdot(own, own)) / 2
+            shared, single = FIRMNESS * away, ALIKE * own
             for (clues, _), count in zip(known, counts, strict=True):
-                logs = log_softmax(Reading(self.names, weights)._scores(clues), axis=1)
+                logs = log_softmax(tried._scores(clues), axis=1)
                 loss -= float(count[clues.possible] @ logs[clues.possible])
                 residual = np.exp(logs) * count.sum(axis=1, keepdims=True) - count
-                gradient = gradient + np.tensordot(clues.terms, residual, 2)
-            return loss, gradient
+                slopes = np.einsum("fvk,vk->fk", clues.terms, residual)
+                shared, single = shared + slopes.sum(axis=1), single + free * slopes
+            return loss, np.concatenate((shared, single.ravel()))
 
-        found = minimize(value, self.weights, jac=True, method="L-BFGS-B")
-        return Reading(self.names, np.asarray(found.x))
+        first = np.concatenate((self.weights, np.zeros(n_clues * n_labels)))
+        return reading(np.asarray(minimize(value, first, jac=True, method="L-BFGS-B").x))
 
     def _scores(self, clues: Clues) -> FloatArray:
         scores = np.tensordot(self.weights, clues.terms, 1)
+        if self.own is not None:
+            scores = scores + np.einsum("fk,fvk->vk", self.own, clues.terms)
         return np.where(clues.possible, scores, -np.inf)
 
     @property
     def facts(self) -> dict[str, float]:
-        """The weights, by name."""
+        """The weights that labels share, by name."""
         return {
             name: round(weight, 3) for name, weight in zip(self.names, self.weights.tolist(), strict=True)
         }

@@ -1,4 +1,4 @@
-"""Logistic regression of nodes on a few principal features: a cheap stand-in for the learner."""
+"""Logistic regression of nodes on a few principal features."""
 
 from __future__ import annotations
 
@@ -88,8 +88,7 @@ def fit_logistic(
     counts = balanced(np.concatenate([part.counts for part in parts]), balance).astype(np.float32)
     sums = counts.sum(axis=1, keepdims=True)
     shape = counts.shape[1], features.shape[1]
-    ridges = np.full(shape, ridge)
-    ridges[:, -1] *= FREE
+    ridges = ridges_of(shape, ridge)
 
     def value(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(shape)
@@ -101,6 +100,13 @@ def fit_logistic(
     first = np.zeros(shape) if start is None else start
     found = minimize(value, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": n_steps})
     return np.asarray(found.x).reshape(shape)
+
+
+def ridges_of(shape: tuple[int, int], ridge: float) -> FloatArray:
+    """Ridges of weights [K, d + 1], of which the last are those of the constant."""
+    ridges = np.full(shape, ridge)
+    ridges[:, -1] *= FREE
+    return ridges
 
 
 def balanced(counts: FloatArray, power: float) -> FloatArray:
