@@ -21,7 +21,8 @@ from multiutility.learning.selection.choice import (
 )
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import MARKS, Reading
-from multiutility.learning.selection.regression import fit_logistic, probabilities
+from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
+from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts.soft import SoftStart
 
 # Weight of weak annotations beside full labelings that are too few to judge it.
@@ -100,21 +101,25 @@ def reread(data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float])
     ]
 
 
-def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float = 0.0) -> list[FloatArray]:
+def half_models(data: Data, posteriors: Sequence[FloatArray]) -> list[FloatArray]:
     """Regressions on every second example: the first on those that are odd, the second on the others."""
-    models = []
+    return [fit_logistic(parts, RIDGE, n_steps=STEPS) for parts in halves(data, posteriors)]
+
+
+def halves(data: Data, posteriors: Sequence[FloatArray]) -> list[list[Targets]]:
+    """Every second example, as its posterior has it: first those that are odd, then the others."""
+    found = []
     for half in (1, 0):
         chosen = evenly(
             [p for p in range(len(data.weak)) if p % 2 == half or len(data.weak) == 1], 2 * MOST_WEAK
         )
-        parts = [data.targets(data.weak[place], posteriors[place]) for place in chosen]
-        models.append(fit_logistic(parts, RIDGE, balance, n_steps=STEPS))
-    return models
+        found.append([data.targets(data.weak[place], posteriors[place]) for place in chosen])
+    return found
 
 
 def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> float:
-    """Rate of provable errors of regressions, each on one half of the examples and judged on the other."""
-    models = half_models(data, posteriors, balance)
+    """Rate of provable errors of stand-ins, each of one half of the examples and judged on the other."""
+    models = [fit_hinges(parts, RIDGE, balance, n_steps=STEPS) for parts in halves(data, posteriors)]
     places = evenly(range(len(data.weak)), 4 * MOST_WEAK)
     problems = [data.examples[data.weak[place]].problem for place in places]
     annotations = [data.annotation(data.weak[place]) for place in places]
