@@ -262,7 +262,7 @@ def test_provable_errors_by_hand() -> None:
     assert errors.missed.tolist() == [0, 0, 0.25, 0]
     assert errors.wrong.tolist() == [0, 1, 0, 1]
     assert errors.given.tolist() == [2, 2, 1, 1]
-    assert errors.rate == pytest.approx((0 + (0.5 + 0) / 2 + 0.25 / 2) / 3)
+    assert errors.rate == pytest.approx((0.5 / 3 + 0.25 / 3) / 3)
     # The truth has no provable error.
     assert provable_errors([problem], [joint], [np.array([1, 1, 0, 2, 2, 0])]).rate == 0
 
@@ -275,7 +275,7 @@ def test_labels_that_flood_an_image_merge_seeds() -> None:
     errors = provable_errors([problem], [joint], [flooded])
     assert errors.merged.tolist() == [0, 2]
     assert errors.seeds.tolist() == [0, 3]
-    assert errors.rate == pytest.approx((2 / 3) / 2 / 2)
+    assert errors.rate == pytest.approx((2 / 3) / 3 / 2)
 
 
 def test_seeds_reach_as_far_as_said() -> None:

@@ -182,7 +182,7 @@ def test_what_a_model_tells_outlives_the_studio(folder: Path) -> None:
             {"chosen": proven, "estimate": None},
             [
                 "chosen: weak annotations read by soft labels",
-                "expected on new images: provable errors of 12.5 %; for scores, masks are needed",
+                "expected on new images: errors of 12.5 % by their annotations; for scores, masks are needed",
             ],
         ),
         ({}, []),

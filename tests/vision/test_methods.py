@@ -253,9 +253,9 @@ def test_sentences() -> None:
         "provable_error": {"soft labels, 0": 0.125, "certain places, 0": 0.25},
     }
     assert about_lines({"chosen": unproven, "estimate": None}) == [
-        "chosen: weak annotations read by soft labels, because other images prove errors of 12.5 % "
+        "chosen: weak annotations read by soft labels, because other images show errors of 12.5 % "
         "(certain places: 25.0 %)",
-        "expected on new images: provable errors of 12.5 %; for scores, masks are needed",
+        "expected on new images: errors of 12.5 % by their annotations; for scores, masks are needed",
     ]
     assert about_lines({}) == []
     scores = {"accuracy": 0.93, "mean_recall": 0.69, "mean_iou": None}

@@ -58,7 +58,7 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
     more with them (0.725)
     >>> errors = {"soft labels, 0": 0.15, "soft labels, 0.5": 0.12, "certain places, 0.5": 0.2}
     >>> print(chosen_text({"start": "soft labels", "provable_error": errors}))
-    weak annotations read by soft labels, because other images prove errors of 12.0 % (certain places: 20.0 %)
+    weak annotations read by soft labels, because other images show errors of 12.0 % (certain places: 20.0 %)
     """
     if not chosen:
         return ""
@@ -96,7 +96,7 @@ def reason_text(chosen: Mapping[str, Any]) -> str:
     if rate is None or not errors:
         return ""
     others = ", ".join(f"{name}: {percent(value)}" for name, value in errors.items())
-    return f"other images prove errors of {percent(rate)} ({others})"
+    return f"other images show errors of {percent(rate)} ({others})"
 
 
 def trial_scores(chosen: Mapping[str, Any]) -> dict[tuple[float, float | None], float]:
@@ -134,7 +134,9 @@ def expected_lines(about: Mapping[str, Any]) -> list[str]:
     own = provable_errors(chosen).get(str(chosen.get("start")))
     if own is None:
         return []
-    return [f"expected on new images: provable errors of {percent(own)}; for scores, masks are needed"]
+    return [
+        f"expected on new images: errors of {percent(own)} by their annotations; for scores, masks are needed"
+    ]
 
 
 def interval_text(values: list[float | None]) -> str:

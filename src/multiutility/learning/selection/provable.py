@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from multiutility.annotations import Joint
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray
-from multiutility.learning.selection.reading import clues_of
+from multiutility.learning.selection.reading import possible_labels
 from multiutility.problem import LabelingProblem
 
 
@@ -39,18 +39,18 @@ class Errors(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Mean over labels of the parts that are missed, wrong and merged, each half.
+        """Mean over labels of the parts that are missed, wrong and merged.
 
         >>> rows = [[1.0, 0.0], [4.0, 2.0], [0.0, 3.0], [9.0, 6.0], [0.0, 1.0], [0.0, 4.0]]
         >>> round(Errors(*np.array(rows)).rate, 4)
-        0.25
+        0.1667
         """
         named = self.asked > 0
         if not named.any():
             return 0.0
         pairs = (self.missed, self.asked), (self.wrong, self.given), (self.merged, self.seeds)
         rates = [np.divide(a, b, out=np.zeros_like(b), where=b > 0)[named] for a, b in pairs]
-        return float(np.sum(rates, axis=0).mean() / 2)
+        return float(np.mean(rates))
 
 
 def provable_errors(
@@ -76,7 +76,7 @@ def one_example(problem: LabelingProblem, annotation: Annotation, labels: NDArra
     """Errors of one labeling, in the order of ``Errors``."""
     totals = np.zeros((len(Errors._fields), annotation.n_labels))
     missed, asked, wrong, given, merged, seeds = totals
-    possible, sizes = clues_of(annotation, problem).possible, problem.node_sizes
+    possible, sizes = possible_labels(annotation, problem), problem.node_sizes
     given += np.bincount(labels, sizes, annotation.n_labels)
     bad = ~possible[np.arange(len(labels)), labels]
     if isinstance(annotation, Joint):

@@ -54,19 +54,26 @@ class Clues(NamedTuple):
         return Clues(self.possible, np.concatenate((np.array(logs), self.terms)))
 
 
+def possible_labels(annotation: Annotation, problem: LabelingProblem) -> BoolArray:
+    """Labels that the annotation allows each node, bool [V, K]."""
+    if isinstance(annotation, Joint):
+        return annotation.possible(problem)
+    allowed = annotation.constraints(problem).allowed
+    shape = problem.n_nodes, annotation.n_labels
+    return np.ones(shape, dtype=np.bool_) if allowed is None else np.asarray(allowed)
+
+
 @singledispatch
 def clues_of(annotation: Annotation, problem: LabelingProblem) -> Clues:
     """Return the clues of an annotation; of kinds that are not known here, only which labels are possible."""
-    allowed = annotation.constraints(problem).allowed
-    shape = problem.n_nodes, annotation.n_labels
-    possible = np.ones(shape, dtype=np.bool_) if allowed is None else np.asarray(allowed)
-    return Clues(possible, np.zeros((len(MARKS), *shape)))
+    possible = possible_labels(annotation, problem)
+    return Clues(possible, np.zeros((len(MARKS), *possible.shape)))
 
 
 @clues_of.register
 def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
     """Return the clues of tags, boxes and seeds."""
-    possible = annotation.possible(problem)
+    possible = possible_labels(annotation, problem)
     boxes, seeds, nearness, seeded = np.zeros((len(MARKS), *possible.shape))
     for box in annotation.boxes:
         boxes[box.nodes, box.label] = 1.0
