@@ -18,7 +18,7 @@ from multiutility.annotations.expected import TILT
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
-from multiutility.learning.selection import evidence, regression
+from multiutility.learning.selection import evidence, reading, regression
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
@@ -31,6 +31,7 @@ from multiutility.learning.selection.reading import (
     FIRMNESS,
     MARKS,
     Clues,
+    Known,
     Reading,
     clues_of,
     steps_from,
@@ -160,64 +161,81 @@ def test_principal_features_keep_distances(monkeypatch: pytest.MonkeyPatch) -> N
     assert Space.of(problems)(problems[0]).shape[1] == 2
 
 
-def random_known(rng: np.random.Generator, weights: Floats, n_nodes: int) -> tuple[Clues, Floats]:
-    """Clues, and labels drawn from the posteriors that the weights give."""
-    terms = rng.standard_normal((len(weights), n_nodes, 3))
-    possible = rng.random((n_nodes, 3)) < 0.8
+def random_known(
+    rng: np.random.Generator, reading: Reading, n_nodes: int, fold: int = 0, share: float = 0.8
+) -> Known:
+    """Clues, and labels drawn from the posteriors that a reading gives."""
+    terms = rng.standard_normal((len(reading.names), n_nodes, 3))
+    possible = rng.random((n_nodes, 3)) < share
     possible[np.arange(n_nodes), rng.integers(3, size=n_nodes)] = True
     clues = Clues(possible, terms)
-    posterior = Reading(("masks", *MARKS), weights)(clues)
-    labels = np.array([rng.choice(3, p=row) for row in posterior])
-    return clues, np.eye(3)[labels]
+    labels = np.array([rng.choice(3, p=row) for row in reading(clues)])
+    return Known(clues, np.eye(3)[labels], fold)
 
 
 def test_reading_finds_the_weights_that_labels_were_drawn_by() -> None:
     rng, weights = np.random.default_rng(0), np.array([1.0, 0.5, 2.0, -0.5, 0.0])
-    known = [random_known(rng, weights, 2000) for _ in range(3)]
+    truth = Reading(("masks", *MARKS), weights)
+    known = [random_known(rng, truth, 2000, fold) for fold in range(3)]
     found = Reading.default(("masks",)).fitted(known)
     np.testing.assert_allclose(found.weights, weights, atol=0.15)
-    posterior = found(known[0][0])
+    assert found.own is not None
+    np.testing.assert_allclose(found.own, 0.0, atol=0.1)
+    posterior = found(known[0].clues)
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
-    assert (posterior[~known[0][0].possible] == 0).all()
+    assert (posterior[~known[0].clues.possible] == 0).all()
 
 
-def test_reading_is_at_a_stationary_point() -> None:
+def test_reading_is_at_a_stationary_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "STEPS", 1000)
     rng = np.random.default_rng(1)
-    known = [random_known(rng, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 30)]
     prior = Reading.default(("masks",))
-    found = prior.fitted(known)
+    known = random_known(rng, Reading(prior.names, np.array([1.0, 0.0, 1.0, 0.0, 1.0])), 30)
+    found = prior.fitted([known])
     assert found.own is not None
     free = np.isin(prior.names, BY_LABEL)
     assert free.tolist() == [False, True, False, True, True]
 
     def loss(flat: Floats) -> float:
-        (clues, truth), own = known[0], np.zeros((5, 3))
+        clues, own = known.clues, np.zeros((5, 3))
         weights, own[free] = flat[:5], flat[5:].reshape(3, 3)
         scores = sum((weights[f] + own[f]) * clues.terms[f] for f in range(5))
         logs = log_softmax(np.where(clues.possible, scores, -np.inf), axis=1)
-        count = np.where(clues.possible, truth, 0)
+        count = np.where(clues.possible, known.truth, 0)
         fit = float((count[count > 0] * logs[count > 0]).sum()) * len(count) / count.sum()
         away = weights - prior.weights
-        return float(FIRMNESS * away @ away / 2 + ALIKE * (own**2).sum() / 2 - fit)
+        return float(FIRMNESS * away @ away / 2 + ALIKE[0] * (own**2).sum() / 2 - fit)
 
     flat = np.concatenate((found.weights, found.own[free].ravel()))
     assert np.abs(approx_fprime(flat, loss, 1e-6)).max() < 1e-2
 
 
 def test_reading_learns_what_marks_say_of_each_label() -> None:
-    rng = np.random.default_rng(2)
-    own = np.zeros((5, 3))
+    rng, own = np.random.default_rng(2), np.zeros((5, 3))
     own[MARKS.index("box") + 1] = 2.0, -1.0, -1.0
-    known = []
-    for _ in range(3):
-        terms = rng.standard_normal((5, 2000, 3))
-        clues = Clues(np.ones((2000, 3), dtype=np.bool_), terms)
-        posterior = Reading(("masks", *MARKS), np.ones(5), own)(clues)
-        known.append((clues, np.eye(3)[[rng.choice(3, p=row) for row in posterior]]))
-    found = Reading.default(("masks",)).fitted(known)
+    truth = Reading(("masks", *MARKS), np.ones(5), own)
+    found = Reading.default(("masks",)).fitted(
+        [random_known(rng, truth, 500, fold, 1.0) for fold in range(3)]
+    )
     assert found.own is not None
-    totals = found.weights[:, np.newaxis] + found.own
-    np.testing.assert_allclose(totals, 1.0 + own, atol=0.2)
+    np.testing.assert_allclose(found.weights[:, np.newaxis] + found.own, 1.0 + own, atol=0.25)
+
+
+def test_labels_are_alike_unless_what_is_held_out_says_otherwise() -> None:
+    """Of few nodes, differences between labels that are not there would be learned by chance."""
+    rng, alike = np.random.default_rng(3), Reading(("masks", *MARKS), np.ones(5))
+    few = [random_known(rng, alike, 20, fold, 1.0) for fold in range(4)]
+    found = Reading.default(("masks",)).fitted(few)
+    assert found.own is not None
+    assert np.abs(found.own).max() < 0.5
+    own = np.zeros((5, 3))
+    own[MARKS.index("box") + 1] = 3.0, -3.0, 0.0
+    differ = [
+        random_known(rng, Reading(alike.names, alike.weights, own), 200, fold, 1.0) for fold in range(4)
+    ]
+    found = Reading.default(("masks",)).fitted(differ)
+    assert found.own is not None
+    assert np.abs(found.own).max() > 1.5
 
 
 def test_without_evidence_nothing_is_learned() -> None:

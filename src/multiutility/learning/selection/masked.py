@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.annotations.annotation import Annotation
-from multiutility.arrays import FloatArray
+from multiutility.arrays import BoolArray, FloatArray
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import (
     FEW_STEPS,
@@ -32,15 +32,18 @@ from multiutility.learning.selection.evidence import (
     folds_of,
     improves,
     scores,
+    surely_better,
 )
-from multiutility.learning.selection.reading import Clues, Reading, clues_of, of_neighbors
+from multiutility.learning.selection.reading import Known, Reading, clues_of, of_neighbors
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import fit_hinges
+from multiutility.learning.selection.unmasked import held_out_errors
 from multiutility.learning.starts.soft import SoftStart
-from multiutility.problem import LabelingProblem
 
 # Candidates: weights of weak annotations beside full labelings, the more careful first, and ridges.
 ALPHAS = (0.1, 1.0)
+# What is learned from: masks alone, weak annotations as masks teach to read them, or as without masks.
+ALONE, READ, SOFT = "masks only", "read by the masks", "soft labels"
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 
 
@@ -67,6 +70,23 @@ class Masks:
         if self.n_folds == 1:
             return self.targets
         return [one for one, f in zip(self.targets, self.folds, strict=True) if f != fold]
+
+    def opinion(
+        self, features: NDArray[np.float32], fold: int | None, weak: FloatArray, possible: BoolArray
+    ) -> FloatArray:
+        """Probabilities [V, K] by the regression on all other folds, or on all if there is no fold.
+
+        Of labels that these do not show it knows nothing: such labels are as likely as a weak opinion [V, K]
+        has them, and those that are shown and possible [V, K] share out the rest.
+        """
+        model = self.whole if fold is None else self.models[fold]
+        parts = self.targets if fold is None else self.others(fold)
+        seen = np.any([part.counts.any(axis=0) for part in parts], axis=0)
+        rest = np.where(seen & possible, probabilities(features, model), 0.0)
+        sums = rest.sum(axis=1, keepdims=True)
+        shares = np.divide(rest, sums, out=np.zeros_like(rest), where=sums > 0)
+        unseen = np.where(seen, 0.0, weak)
+        return np.asarray(unseen + (1.0 - unseen.sum(axis=1, keepdims=True)) * shares)
 
     def held_out(self, models: Sequence[FloatArray]) -> list[FloatArray]:
         """Confusions [K, K] of all full labelings, each by the model of its fold."""
@@ -146,13 +166,17 @@ def mixed(
         rehearsed(masks, rehearsals, opinions)
     )
     reader = Reader(masks, opinions, reading)
-    trials = compare(reader, alpha, balance)
+    told = {READ: [reader(n) for n in data.weak], SOFT: opinions.soft.shares}
+    power = usual_balance(len(data.full)) if balance is None else balance
+    trials = compare(Trials(reader, told, power), alpha, fixed=balance is not None)
     best = best_trial(trials)
     strong = set(data.full)
-    posteriors = [None if n in strong else reader(n, masks.whole) for n in range(len(data.examples))]
+    # Masks alone leave them out: their weight is 0 then.
+    read = told[SOFT if best.start == SOFT else READ]
+    posteriors = [None if n in strong else read[data.places[n]] for n in range(len(data.examples))]
     judged = estimate(best.confusions)
     facts = {
-        "start": "read by the masks" if best.alpha else "masks only",
+        "start": best.start,
         "alpha": best.alpha,
         "class_weight": best.balance,
         "reading": reading.facts,
@@ -169,48 +193,45 @@ class Reader:
     opinions: Opinions
     reading: Reading
 
-    def __call__(self, n: int, model: FloatArray) -> FloatArray:
-        """Posterior [V, K] of a weakly annotated example, by a model of full labelings."""
+    def __call__(self, n: int, fold: int | None = None) -> FloatArray:
+        """Posterior [V, K] of a weakly annotated example, by full labelings: all, or those of other folds."""
         data = self.masks.data
-        features, soft = data.features(n), self.opinions.soft.shares[data.places[n]]
-        known = *by_masks(data.examples[n].problem, features, model), *self.opinions.of(soft, features)
-        return self.reading(data.clues(n).with_opinions(*known))
+        features, soft, clues = data.features(n), self.opinions.soft.shares[data.places[n]], data.clues(n)
+        own = self.masks.opinion(features, fold, soft, clues.possible)
+        known = own, of_neighbors(data.examples[n].problem, own), *self.opinions.of(soft, features)
+        return self.reading(clues.with_opinions(*known))
 
 
-def by_masks(
-    problem: LabelingProblem, features: NDArray[np.float32], model: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Probabilities [V, K] by a model of full labelings, of the nodes and of their neighbors."""
-    own = probabilities(features, model)
-    return own, of_neighbors(problem, own)
-
-
-def rehearsed(
-    masks: Masks, rehearsals: Sequence[Sequence[Annotation]], opinions: Opinions
-) -> list[tuple[Clues, FloatArray]]:
+def rehearsed(masks: Masks, rehearsals: Sequence[Sequence[Annotation]], opinions: Opinions) -> list[Known]:
     """Clues of the weak annotations that full labelings would have had, by models that do not know these."""
     found = []
     rows = zip(masks.chosen, masks.targets, masks.truths, masks.folds.tolist(), strict=True)
     for n, targets, truth, fold in rows:
         example = masks.data.examples[n]
-        known = by_masks(example.problem, targets.features, masks.models[fold])
         for annotation in rehearsals[n]:
             weak = replace(
                 example, annotation=annotation, constraints=annotation.constraints(example.problem)
             )
             soft = opinions.soft.shares_of([weak])[0]
             clues = clues_of(annotation, example.problem)
-            found.append((clues.with_opinions(*known, *opinions.of(soft, targets.features)), truth))
+            own = masks.opinion(targets.features, fold, soft, clues.possible)
+            known = own, of_neighbors(example.problem, own), *opinions.of(soft, targets.features)
+            read = clues.with_opinions(*known)
+            found.append(Known(read, truth, fold))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A weight of weak annotations and a power of class weights, with confusions of held-out examples."""
+    """What to learn from, and how, with confusions of held-out examples.
+
+    That is: how weak annotations are read, their weight, and the power of class weights.
+    """
 
     alpha: float
     balance: float
     confusions: Sequence[FloatArray]
+    start: str = READ
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -221,46 +242,89 @@ class Trial:
     def facts(self) -> dict[str, Any]:
         """What was tried, and how it scored."""
         rounded = [round(value, 4) for value in self.scores.tolist()]
-        return {"alpha": self.alpha, "class_weight": self.balance, "scores": rounded}
+        return {
+            "start": self.start,
+            "alpha": self.alpha,
+            "class_weight": self.balance,
+            "scores": rounded,
+        }
 
 
-def compare(reader: Reader, alpha: float | None, balance: float | None) -> list[Trial]:
+class Trials:
+    """Stand-ins of the learner for each fold, from masks and weak annotations that are read in some way."""
+
+    def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float) -> None:
+        self.masks, self.told, self.power, self._reader = reader.masks, told, power, reader
+        self.data = reader.masks.data
+        self._some = evenly(self.data.weak, MOST_WEAK)
+        self._plain = self.masks.stand_ins(power)
+        self._weak: dict[str, list[list[Targets]]] = {}
+
+    @property
+    def alone(self) -> Trial:
+        """Masks alone."""
+        return Trial(0.0, self.power, self.masks.held_out(self._plain), ALONE)
+
+    def weak(self, start: str) -> list[list[Targets]]:
+        """Return some weak annotations, as they are read for each fold."""
+        if start not in self._weak:
+            folds = range(self.masks.n_folds)
+            self._weak[start] = [[self._target(start, n, f) for n in self._some] for f in folds]
+        return self._weak[start]
+
+    def _target(self, start: str, n: int, fold: int) -> Targets:
+        data = self.data
+        return data.targets(n, self._reader(n, fold) if start == READ else self.told[start][data.places[n]])
+
+    def trial(self, start: str, alpha: float, power: float) -> Trial:
+        """Judge what is learned by the full labelings that are held out."""
+        n_full, n_weak = len(self.data.full), len(self.data.weak)
+        weight = alpha * n_weak / len(self._some) * len(self.masks.chosen) / n_full
+        models = [
+            fit_hinges(
+                [*self.masks.others(f), *(part.times(weight) for part in parts)],
+                self.masks.ridge,
+                power,
+                self._plain[f],
+                FEW_STEPS,
+            )
+            for f, parts in enumerate(self.weak(start))
+        ]
+        return Trial(alpha, power, self.masks.held_out(models), start)
+
+    def starts(self, alpha: float) -> tuple[str, ...]:
+        """Ways to read weak annotations, the better first: as masks teach, or also as without masks.
+
+        Few masks may show too few labels to teach anything. Then they cannot tell which is better either: if
+        they do not surely prefer what they teach, errors that are provable from weak annotations decide.
+        """
+        soft, read = (self.trial(one, alpha, self.power) for one in (SOFT, READ))
+        if surely_better(soft.confusions, read.confusions):
+            return (READ,)
+        errors = {one: held_out_errors(self.data, self.told[one], self.power) for one in (SOFT, READ)}
+        return (SOFT, READ) if errors[SOFT] < errors[READ] else (READ,)
+
+
+def compare(trials: Trials, alpha: float | None, fixed: bool) -> list[Trial]:
     """Judge weights of weak annotations, and powers of class weights, by full labelings that are held out.
 
     The first trial is of masks alone, unless ``alpha`` is given; the best is the last that beats all before.
     The more careful come first: a larger weight must be surely better than a smaller one. Where weak
     annotations are used, they may count as full labelings do for class weights, and these be less: that must
-    be surely better, and worse in nothing, as it trades the recall of rare labels for accuracy.
+    be surely better, and worse in nothing, as it trades the recall of rare labels for accuracy; not if class
+    weights are ``fixed``.
     """
-    masks, data = reader.masks, reader.masks.data
-    some = evenly(data.weak, MOST_WEAK)
-    power = usual_balance(len(data.full)) if balance is None else balance
-    plain = masks.stand_ins(power)
-    share = len(data.weak) / len(some) * len(masks.chosen) / len(data.full)
-    weak = [[data.targets(n, reader(n, model)) for n in some] for model in masks.models]
-
-    def trial(alpha: float, power: float) -> Trial:
-        models = [
-            fit_hinges(
-                [*masks.others(f), *(part.times(alpha * share) for part in weak[f])],
-                masks.ridge,
-                power,
-                plain[f],
-                FEW_STEPS,
-            )
-            for f in range(masks.n_folds)
-        ]
-        return Trial(alpha, power, masks.held_out(models))
-
-    if alpha is None:
-        trials = [Trial(0.0, power, masks.held_out(plain)), *(trial(one, power) for one in ALPHAS)]
-    else:
-        trials = [trial(alpha, power)]
-    best = best_trial(trials)
-    less = usual_balance(len(data.full) + round(best.alpha * len(data.weak)))
-    if balance is None and less < power:
-        trials.append(trial(best.alpha, less))
-    return trials
+    alphas = ALPHAS if alpha is None else (alpha,)
+    for start in trials.starts(alphas[-1]):
+        found = [trials.alone] if alpha is None else []
+        found += [trials.trial(start, one, trials.power) for one in alphas]
+        best = best_trial(found)
+        if best.alpha > 0:
+            break
+    less = usual_balance(len(trials.data.full) + round(best.alpha * len(trials.data.weak)))
+    if not fixed and less < trials.power:
+        found.append(trials.trial(best.start, best.alpha, less))
+    return found
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:

@@ -37,8 +37,10 @@ BY_LABEL = ("box", "nearness", "seeded")
 PRIOR = {"masks": 0.5, "neighbors": 0.0, "weak": 0.1, "places": 0.1}
 PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0}
 FIRMNESS = 1.0
-# How firmly it is believed that a mark says the same of all labels.
-ALIKE = 10.0
+# How firmly it may be believed that a mark says the same of all labels: the choice is by examples held out.
+ALIKE = (100.0, 10.0, 1.0)
+# Steps of a fit, at most: each goes on from a similar one.
+STEPS = 60
 
 
 class Clues(NamedTuple):
@@ -61,6 +63,23 @@ def possible_labels(annotation: Annotation, problem: LabelingProblem) -> BoolArr
     allowed = annotation.constraints(problem).allowed
     shape = problem.n_nodes, annotation.n_labels
     return np.ones(shape, dtype=np.bool_) if allowed is None else np.asarray(allowed)
+
+
+class Known(NamedTuple):
+    """Clues of an example whose true labels are known, by their sizes [V, K]; and its fold."""
+
+    clues: Clues
+    truth: FloatArray
+    fold: int = 0
+
+    @property
+    def counts(self) -> FloatArray:
+        """How much the true labels count [V, K]: together as the nodes do.
+
+        Labels that are not possible, as small parts of nodes may have, are left out.
+        """
+        counts = np.where(self.clues.possible, self.truth, 0.0)
+        return len(counts) * counts / max(float(counts.sum()), 1e-12)
 
 
 @singledispatch
@@ -148,40 +167,59 @@ class Reading:
         """Return posteriors [V, K], of labels that are possible."""
         return np.asarray(softmax(self._scores(clues), axis=1))
 
-    def fitted(self, known: Sequence[tuple[Clues, FloatArray]]) -> Reading:
-        """Learn the weights: a conditional logit, for clues with sizes of the true labels [V, K].
+    def fitted(self, known: Sequence[Known]) -> Reading:
+        """Learn the weights from what is known of some examples.
 
-        Each example counts as its number of nodes; labels that are not possible, as small parts of nodes may
-        have, are left out. Labels have weights of their own for the marks ``BY_LABEL``, as far as evidence
-        moves them from what all labels share.
+        Labels have weights of their own for the marks ``BY_LABEL``, as far from what all labels share as
+        folds that are held out, each in turn, say.
         """
         if not known:
             return self
-        counts = [np.where(clues.possible, truth, 0.0) for clues, truth in known]
-        counts = [len(one) * one / max(float(one.sum()), 1e-12) for one in counts]
-        n_clues, n_labels = len(self.names), counts[0].shape[1]
-        free = np.array([name in BY_LABEL for name in self.names])[:, np.newaxis]
+        folds = sorted({one.fold for one in known})
+        best, least, read = self, np.inf, [self] * len(folds)
+        for alike in ALIKE if len(folds) > 1 else ALIKE[:1]:
+            loss = 0.0
+            for n, fold in enumerate(folds):
+                others = [one for one in known if one.fold != fold or len(folds) == 1]
+                read[n] = read[n]._refitted(self, others, alike)
+                loss += sum(read[n].loss(one) for one in known if one.fold == fold)
+            if loss < least:
+                best, least = best._refitted(self, known, alike), loss
+        return best
+
+    def loss(self, known: Known) -> float:
+        """Minus the logarithm of the probability of the true labels; an example counts as its nodes do."""
+        counts = known.counts
+        logs = log_softmax(self._scores(known.clues), axis=1)
+        return -float(counts[known.clues.possible] @ logs[known.clues.possible])
+
+    def _refitted(self, prior: Reading, known: Sequence[Known], alike: float) -> Reading:
+        """Return a conditional logit, from this one on, whose weights stay near those of a prior."""
+        n_clues, n_labels = known[0].clues.terms.shape[0], known[0].truth.shape[1]
+        said = np.any([one.clues.terms.any(axis=(1, 2)) for one in known], axis=0)
+        free = (np.isin(self.names, BY_LABEL) & said)[:, np.newaxis]
+        counts = [one.counts for one in known]
 
         def reading(flat: FloatArray) -> Reading:
-            own = free * flat[n_clues:].reshape(n_clues, n_labels)
-            return Reading(self.names, flat[:n_clues], own)
+            return Reading(self.names, flat[:n_clues], free * flat[n_clues:].reshape(n_clues, n_labels))
 
         def value(flat: FloatArray) -> tuple[float, FloatArray]:
             tried = reading(flat)
-            away, own = tried.weights - self.weights, tried.own
-            assert own is not None
-            loss = FIRMNESS * float(away @ away) / 2 + ALIKE * float(np.vdot(own, own)) / 2
-            shared, single = FIRMNESS * away, ALIKE * own
-            for (clues, _), count in zip(known, counts, strict=True):
-                logs = log_softmax(tried._scores(clues), axis=1)
-                loss -= float(count[clues.possible] @ logs[clues.possible])
+            away, own = tried.weights - prior.weights, free * flat[n_clues:].reshape(n_clues, n_labels)
+            loss = FIRMNESS * float(away @ away) / 2 + alike * float(np.vdot(own, own)) / 2
+            shared, single = FIRMNESS * away, alike * own
+            for one, count in zip(known, counts, strict=True):
+                logs = log_softmax(tried._scores(one.clues), axis=1)
+                loss -= float(count[one.clues.possible] @ logs[one.clues.possible])
                 residual = np.exp(logs) * count.sum(axis=1, keepdims=True) - count
-                slopes = np.einsum("fvk,vk->fk", clues.terms, residual)
+                slopes = np.einsum("fvk,vk->fk", one.clues.terms, residual)
                 shared, single = shared + slopes.sum(axis=1), single + free * slopes
             return loss, np.concatenate((shared, single.ravel()))
 
-        first = np.concatenate((self.weights, np.zeros(n_clues * n_labels)))
-        return reading(np.asarray(minimize(value, first, jac=True, method="L-BFGS-B").x))
+        own = np.zeros((n_clues, n_labels)) if self.own is None else self.own
+        first = np.concatenate((self.weights, own.ravel()))
+        found = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        return reading(np.asarray(found.x))
 
     def _scores(self, clues: Clues) -> FloatArray:
         scores = np.tensordot(self.weights, clues.terms, 1)
