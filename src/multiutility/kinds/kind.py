@@ -9,8 +9,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.annotations import Annotation
+from multiutility.annotations.term import Says, Term
 from multiutility.kinds.drawing import Sketch
-from multiutility.kinds.objects import Content
+from multiutility.kinds.grid import Grid
+from multiutility.kinds.objects import Content, labels_of
 from multiutility.kinds.problems import Problem, number
 
 T = TypeVar("T")
@@ -19,6 +22,11 @@ T = TypeVar("T")
 def no_flaw(_entry: Any) -> Problem | None:
     """Can be in some image."""
     return None
+
+
+def no_strength(_value: Any, _grid: Grid, _mark: int) -> tuple[float, ...]:
+    """As sure as any other."""
+    return ()
 
 
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
@@ -141,7 +149,13 @@ class Kind:
     It has a table, with a tuple of entries for each image, or index images, with an array or None. ``level``
     says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
     model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
-    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves.
+    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves. If it
+    marks segments ``everywhere``, be they things or not, all that is there is known to be named.
+
+    ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
+    named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
+    where those of several labels are in one, the one of the greatest ``strength`` is right. A kind that has
+    no term has a ``whole`` annotation, which nothing stands beside; it is None where a value says nothing.
     """
 
     name: str
@@ -152,6 +166,11 @@ class Kind:
     mended: float
     draw: Callable[[Sketch, Any], None]
     weaken: Callable[[Content], Any] | None = None
+    everywhere: bool = False
+    says: Says | None = None
+    term: Callable[[Any, Grid], Term] | None = None
+    strength: Callable[[Any, Grid, int], tuple[float, ...]] = no_strength
+    whole: Callable[[Any, Grid], Annotation | None] | None = None
     table: Table[Any] | None = None
     images: IndexImages | None = None
 
@@ -165,8 +184,10 @@ class Kind:
         return value is not None if self.table is None else bool(value)
 
     def labels(self, value: Any) -> tuple[int, ...]:
-        """Return the labels of the entries of a table; those of index images are in the pixels."""
-        return () if self.table is None else tuple(map(self.table.label, value))
+        """Return the labels of a value: of each entry of a table, and those that an index image has."""
+        if self.table is None:
+            return () if value is None else labels_of(value)
+        return tuple(map(self.table.label, value))
 
     def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
         """Return a value of an image [H, W] for the same image at another size."""
