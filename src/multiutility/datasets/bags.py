@@ -1,4 +1,4 @@
-"""Labels of a dataset that its annotations cannot tell apart; images are not opened, and few masks are."""
+"""Labels of a dataset that its annotations cannot tell apart; photos are not opened, and few masks are."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
 
 
 def weak_bag(sample: Sample, n_labels: int, other: int | None) -> Bag:
-    """Return the labels that the tables name for an image."""
-    return bag_of(sample.marks, n_labels, other)
+    """Return the labels that are named for an image besides its mask."""
+    return bag_of(sample.weak(), n_labels, other)
 
 
 def labels_of_file(sample: Sample) -> frozenset[int]:

@@ -80,6 +80,12 @@ class Sample:
         """What the tables say, which need not fit the image; nothing is read."""
         return PixelAnnotation(**self._marks())
 
+    def weak(self) -> PixelAnnotation:
+        """What there is besides the mask; index images of other kinds are read."""
+        others = (kind for kind in INDEX_IMAGES if kind != MASK.name)
+        pixels: dict[str, Any] = {kind: self.indices(kind) for kind in others}
+        return PixelAnnotation(**pixels, **self._marks())
+
     def annotation(self) -> PixelAnnotation:
         """All that is annotated; boxes may reach beyond the image, but have pixels in it."""
         if any(kind.placed and kind.name in self.rows for kind in KINDS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -201,6 +201,14 @@ def outline(content: Content) -> tuple[PixelBox, ...]:
     return tuple(map(box_of, content.outlined))
 
 
+def fill_boxes(boxes: Sequence[PixelBox], regions: IndexArray) -> Iterator[tuple[tuple[slice, slice], int]]:
+    """All of the boxes, the smaller over the larger."""
+    height, width = regions.shape
+    for box in sorted(boxes, key=lambda box: -box.n_pixels(height, width)):
+        rows, columns = centers(box.top, box.bottom, height), centers(box.left, box.right, width)
+        yield (slice(rows.start, rows.stop), slice(columns.start, columns.stop)), box.label
+
+
 def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
     """Frames in two colors, so that they are seen on any ground; the largest box of a label has its name."""
     for box in sorted(boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
@@ -220,6 +228,7 @@ BOXES = Kind(
     level=1,
     mended=0.8,  # it leaves open which of its pixels are the object
     draw=draw_boxes,
+    fill=fill_boxes,
     weaken=outline,
     says=Boxed.says,
     term=boxes_term,

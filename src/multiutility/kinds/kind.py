@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.annotations import Annotation
 from multiutility.annotations.term import Says, Term
+from multiutility.arrays import BoolArray, IndexArray
 from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.grid import Grid
 from multiutility.kinds.objects import Content, labels_of
 from multiutility.kinds.problems import Problem, number
 
 T = TypeVar("T")
+# Pixels: bool [H, W], or rows and columns.
+Places: TypeAlias = BoolArray | tuple[slice, slice]
 
 
 def no_flaw(_entry: Any) -> Problem | None:
@@ -27,6 +30,16 @@ def no_flaw(_entry: Any) -> Problem | None:
 def no_strength(_value: Any, _grid: Grid, _mark: int) -> tuple[float, ...]:
     """As sure as any other."""
     return ()
+
+
+def no_places(_value: Any, _regions: IndexArray) -> Iterable[tuple[Places, int]]:
+    """Nowhere in particular."""
+    return ()
+
+
+def one_image(_indices: NDArray[np.uint8]) -> int:
+    """All of an image is one."""
+    return 1
 
 
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
@@ -92,11 +105,13 @@ def number_text(value: float) -> str:
 class IndexImages:
     """A folder of index images, one for each image [H, W]: 0 says nothing.
 
-    ``problem`` tells what is wrong with the indices, given the number of classes.
+    ``problem`` tells what is wrong with the indices, given the number of classes; ``count`` how many
+    annotations an image is.
     """
 
     folder: str
     problem: Callable[[NDArray[Any], int], Problem | None]
+    count: Callable[[NDArray[np.uint8]], int] = one_image
 
 
 @dataclass(frozen=True)
@@ -149,8 +164,9 @@ class Kind:
     It has a table, with a tuple of entries for each image, or index images, with an array or None. ``level``
     says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
     model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
-    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves. If it
-    marks segments ``everywhere``, be they things or not, all that is there is known to be named.
+    image. ``fill`` is what one would paint who knows no better: places in superpixels [H, W], with a label.
+    ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves. If it marks
+    segments ``everywhere``, be they things or not, all that is there is named, too.
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
     named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
@@ -165,6 +181,7 @@ class Kind:
     level: int
     mended: float
     draw: Callable[[Sketch, Any], None]
+    fill: Callable[[Any, IndexArray], Iterable[tuple[Places, int]]] = no_places
     weaken: Callable[[Content], Any] | None = None
     everywhere: bool = False
     says: Says | None = None
@@ -188,6 +205,12 @@ class Kind:
         if self.table is None:
             return () if value is None else labels_of(value)
         return tuple(map(self.table.label, value))
+
+    def count(self, value: Any) -> int:
+        """Return how many annotations a value is: entries of a table, or objects of an index image."""
+        if self.table is None:
+            return 0 if self.images is None or value is None else self.images.count(value)
+        return len(value)
 
     def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
         """Return a value of an image [H, W] for the same image at another size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -122,6 +122,11 @@ def click(content: Content) -> tuple[PixelSeed, ...]:
     return tuple(map(seed_of, content.clicked))
 
 
+def fill_seeds(seeds: Sequence[PixelSeed], regions: IndexArray) -> Iterator[tuple[BoolArray, int]]:
+    """The superpixels of the seeds."""
+    return ((regions == regions[seed.y, seed.x], seed.label) for seed in seeds)
+
+
 def draw_seeds(sketch: Sketch, seeds: Sequence[PixelSeed]) -> None:
     """Dots in two colors; the first seed of a label has its name."""
     for seed in seeds:
@@ -145,6 +150,7 @@ SEEDS = Kind(
     level=1,
     mended=0.5,  # it leaves open how far the object reaches
     draw=draw_seeds,
+    fill=fill_seeds,
     weaken=click,
     says=Seeded.says,
     term=seeds_term,
