@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.annotations import Annotation
-from multiutility.annotations.term import Says, Term
+from multiutility.annotations.term import Mark, Says, Term
 from multiutility.arrays import BoolArray, IndexArray
 from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.grid import Grid
@@ -27,7 +27,7 @@ def no_flaw(_entry: Any) -> Problem | None:
     return None
 
 
-def no_strength(_value: Any, _grid: Grid, _mark: int) -> tuple[float, ...]:
+def no_strength(_value: Any, _grid: Grid, _m: int, _mark: Mark) -> tuple[float, ...]:
     """As sure as any other."""
     return ()
 
@@ -45,6 +45,19 @@ def one_image(_indices: NDArray[np.uint8]) -> int:
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
     """Fits any image."""
     return None
+
+
+def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the values [H, W] at another size, each from the pixel at its center.
+
+    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
+    array([[2, 4]], dtype=uint8)
+    """
+    rows, columns = (
+        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
+        for old, new in zip(pixels.shape, size, strict=True)
+    )
+    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -106,12 +119,13 @@ class IndexImages:
     """A folder of index images, one for each image [H, W]: 0 says nothing.
 
     ``problem`` tells what is wrong with the indices, given the number of classes; ``count`` how many
-    annotations an image is.
+    annotations an image is; ``resize`` gives it at another size [H, W].
     """
 
     folder: str
     problem: Callable[[NDArray[Any], int], Problem | None]
     count: Callable[[NDArray[np.uint8]], int] = one_image
+    resize: Callable[[NDArray[np.uint8], Sequence[int]], NDArray[np.uint8]] = nearest
 
 
 @dataclass(frozen=True)
@@ -170,8 +184,9 @@ class Kind:
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
     named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
-    where those of several labels are in one, the one of the greatest ``strength`` is right. A kind that has
-    no term has a ``whole`` annotation, which nothing stands beside; it is None where a value says nothing.
+    where those of several labels are in one, that of the greatest ``strength`` is right (given the value, the
+    grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation, which
+    nothing stands beside; it is None where a value says nothing.
     """
 
     name: str
@@ -186,7 +201,7 @@ class Kind:
     everywhere: bool = False
     says: Says | None = None
     term: Callable[[Any, Grid], Term] | None = None
-    strength: Callable[[Any, Grid, int], tuple[float, ...]] = no_strength
+    strength: Callable[[Any, Grid, int, Mark], tuple[float, ...]] = no_strength
     whole: Callable[[Any, Grid], Annotation | None] | None = None
     table: Table[Any] | None = None
     images: IndexImages | None = None
@@ -215,19 +230,6 @@ class Kind:
     def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
         """Return a value of an image [H, W] for the same image at another size."""
         if self.table is None:
-            return None if value is None else nearest(value, new_size)
+            return None if self.images is None or value is None else self.images.resize(value, new_size)
         down, across = new_size[0] / size[0], new_size[1] / size[1]
         return tuple(self.table.resize(entry, down, across) for entry in value)
-
-
-def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the values [H, W] at another size, each from the pixel at its center.
-
-    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
-    array([[2, 4]], dtype=uint8)
-    """
-    rows, columns = (
-        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
-        for old, new in zip(pixels.shape, size, strict=True)
-    )
-    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)

@@ -12,6 +12,7 @@ import numpy as np
 from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
 from multiutility.annotations.seeded import Seeded
+from multiutility.annotations.term import Mark
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast
 from multiutility.kinds.grid import Grid
@@ -88,9 +89,9 @@ def seeds_term(seeds: Sequence[PixelSeed], grid: Grid) -> Seeded:
     return Seeded([Seed(k, int(grid.regions[p]), FetchedGaussian(again, p, cell)) for k, p in places])
 
 
-def seed_strength(seeds: Sequence[PixelSeed], grid: Grid, mark: int) -> tuple[float, ...]:
+def seed_strength(seeds: Sequence[PixelSeed], grid: Grid, s: int, _seed: Mark) -> tuple[float, ...]:
     """The nearer to the center of its superpixel, the surer."""
-    return 0, -grid.distance_to_center(seeds[mark].y, seeds[mark].x)
+    return 0, -grid.distance_to_center(seeds[s].y, seeds[s].x)
 
 
 def seed_of(segment: Object) -> PixelSeed:

@@ -118,7 +118,7 @@ def resolve_marks(terms: Sequence[Term], values: Sequence[tuple[Kind, Any]], gri
 
     def strength(one: tuple[int, int, Mark]) -> tuple[float, ...]:
         kind, value = values[one[0]]
-        return kind.strength(value, grid, one[1])
+        return kind.strength(value, grid, *one[1:])
 
     by_node: dict[int, list[tuple[int, int, Mark]]] = {}
     for one in kept:
