@@ -15,6 +15,7 @@ from multiutility.kinds.boxes import BOXES, PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.objects import Content
+from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.seeds import SEEDS, PixelSeed
 from multiutility.kinds.tags import TAGS
 
@@ -32,6 +33,7 @@ class PixelAnnotation:
     tags: tuple[int, ...] = field(default=(), metadata={"kind": TAGS})
     boxes: tuple[PixelBox, ...] = field(default=(), metadata={"kind": BOXES})
     seeds: tuple[PixelSeed, ...] = field(default=(), metadata={"kind": SEEDS})
+    scribbles: NDArray[np.uint8] | None = field(default=None, metadata={"kind": SCRIBBLES})
     instances: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
