@@ -178,6 +178,12 @@ def weaken(
         bool,
         typer.Option("--points", help="Make seeds of every segment, stuff too, and tags of all labels."),
     ] = False,
+    scribbles: Annotated[
+        bool,
+        typer.Option(
+            "--scribbles", help="Make a stroke in every segment, stuff too, and tags of all labels."
+        ),
+    ] = False,
     other: Annotated[
         bool,
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
@@ -189,8 +195,8 @@ def weaken(
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
-    Without --tags, --boxes, --seeds and --points, tags are made. Things that get a box or seed get no tag,
-    except with --points, which names all that is in an image.
+    Without --boxes, --seeds, --points and --scribbles, tags are made. Things that get a box or seed get no
+    tag, except with --points and --scribbles, which name all that is in an image.
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
@@ -206,8 +212,8 @@ def weaken(
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
-    some = boxes or seeds or points
-    kinds = {"tags": tags or not some, "boxes": boxes, "seeds": seeds, "points": points}
+    some = {"boxes": boxes, "seeds": seeds, "points": points, "scribbles": scribbles}
+    kinds = {"tags": tags or not any(some.values()), **some}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with writing(outputs), stages() as note:
         note.begin("choosing")

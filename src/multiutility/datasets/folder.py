@@ -1,4 +1,4 @@
-"""The dataset folder: images with any mix of masks, tags, boxes and seeds."""
+"""The dataset folder: images with any mix of annotations."""
 
 from __future__ import annotations
 
@@ -119,6 +119,7 @@ class DatasetFolder:
         tags.csv             image,label
         boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive
         seeds.csv            image,label,x,y
+        scribbles/NAME.png   as masks, but 0 says nothing: other annotations of the image count, too
         splits/NAME.txt      one image a line
     """
 
