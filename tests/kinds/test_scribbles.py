@@ -30,6 +30,9 @@ from multiutility.datasets import (
     write_dataset,
 )
 from multiutility.datasets.bags import bag_of
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats import FORMATS
+from multiutility.datasets.formats.export import USUAL, without_others
 from multiutility.identifiability import Bag
 from multiutility.kinds.medial import medial_path, thickened
 from multiutility.kinds.objects import objects_of
@@ -306,3 +309,25 @@ def test_folders_keep_scribbles(tmp_path: Path) -> None:
     assert "scribbles/one.png: has the index 7: there are 4 classes; use 0 where nothing is said" in told[0]
     assert "scribbles/three.png: there is no image of this name" in told[1]
     assert "scribbles/two.png: has width 2 and height 2" in told[2]
+
+
+def test_formats_refuse_to_lose_scribbles_and_read_label_images(tmp_path: Path) -> None:
+    image, value = np.zeros((4, 6, 3), dtype=np.uint8), strokes((COW, 2, 2), (GRASS, 0, 0))
+    samples = [NewSample("one", image, PixelAnnotation(tags=(GRASS, COW), scribbles=value))]
+    for name, form in FORMATS.items():
+        if form.write is not None:
+            with pytest.raises(DatasetError, match="scribbles, which this format cannot keep"):
+                form.write(tmp_path / name, CLASSES, samples)
+            assert not (tmp_path / name).exists()
+    (kept,) = without_others(samples, USUAL)
+    assert kept.annotation.scribbles is None
+    assert kept.annotation.tags == (GRASS, COW)
+    for part in ("images", "labels"):
+        (tmp_path / part).mkdir()
+    Image.fromarray(image).save(tmp_path / "images" / "one.png")
+    Image.fromarray(value).save(tmp_path / "labels" / "one.tif")
+    (tmp_path / "classes.txt").write_text("grass\nsky\ncow\nother\n", encoding="utf-8")
+    (read,) = FORMATS["scribbles"].read(tmp_path).samples
+    again: Any = read.annotation.scribbles
+    assert np.array_equal(again, value)
+    assert read.annotation.mask is None

@@ -117,15 +117,15 @@ def convert(
         typer.Option(
             "--images",
             metavar="FOLDER",
-            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks).",
+            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks, scribbles).",
         ),
     ] = None,
     lossy: Annotated[
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out tags, boxes and seeds where the format has masks only "
-            "(masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, and tags, boxes and seeds "
+            "where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -314,8 +314,9 @@ def export_format(
     folder: Path, out: Path, name: str, split: str | None, lossy: bool, skip_bad: bool
 ) -> dict[str, Any]:
     """Write a dataset for another program; return how much is in it."""
-    from multiutility.datasets.formats.export import earlier_export
+    from multiutility.datasets.formats.export import USUAL, earlier_export, without_others
     from multiutility.datasets.formats.imported import Imported
+    from multiutility.kinds.mask import MASK
 
     format_ = find_format(name)
     write = format_.write
@@ -325,9 +326,8 @@ def export_format(
     with stages() as note:
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
-        write(
-            out, dataset.classes, samples, dataset.splits, **({"lossy": lossy} if format_.masks_only else {})
-        )
+        kept = (MASK,) if format_.masks_only else USUAL
+        write(out, dataset.classes, without_others(samples, kept) if lossy else samples, dataset.splits)
     return counts_of(dataset, skipped)
 
 
