@@ -197,6 +197,10 @@ def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: P
     assert run("weaken", folder, tmp_path / "points", "--points").exit_code == 0
     clicked = DatasetFolder(tmp_path / "points")
     assert all({seed.label for seed in one.marks.seeds} == set(one.marks.tags) for one in clicked)
+    assert run("weaken", folder, tmp_path / "strokes", "--scribbles").exit_code == 0
+    scribbled = DatasetFolder(tmp_path / "strokes")
+    assert all(one.kinds == {"tags", "scribbles"} for one in scribbled)
+    assert all(one.weak().labels == set(one.marks.tags) for one in scribbled)
     assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
     assert run("weaken", folder, folder).exit_code == 2  # there is a dataset already
 

@@ -54,5 +54,6 @@ def test_numbers_for_machines(folder: Path) -> None:
         "tags": 0,
         "boxes": 2,
         "seeds": 2,
+        "scribbles": 0,
     }
     assert data["sizes"]["median"] == [4, 6]

@@ -26,8 +26,8 @@ MARKS = {"tags": (2, 0), "boxes": (PixelBox(1, 0, 0, 3, 2),), "seeds": (PixelSee
 def test_kinds_are_the_fields_of_an_annotation_in_their_order() -> None:
     names = [kind.name for kind in KINDS]
     assert names == [one.name for one in fields(PixelAnnotation) if one.name != "instances"]
-    assert names == ["mask", "tags", "boxes", "seeds"]
-    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "seeds", "tags"]
+    assert names == ["mask", "tags", "boxes", "seeds", "scribbles"]
+    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "scribbles", "seeds", "tags"]
 
 
 def test_a_kind_has_either_a_table_or_index_images_of_its_own() -> None:

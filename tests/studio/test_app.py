@@ -31,10 +31,11 @@ def test_dataset_and_images(client: httpx.Client) -> None:
     assert [(one["name"], one["badge"]) for one in found["kinds"]] == [
         ("mask", "mask"),
         ("boxes", "boxes"),
+        ("scribbles", "scribbles"),
         ("seeds", "points"),
         ("tags", "tags"),
     ]
-    columns = [None, ["left", "top", "right", "bottom"], ["x", "y"], []]
+    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], []]
     assert [one["columns"] for one in found["kinds"]] == columns
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
@@ -129,7 +130,8 @@ def test_without_a_model(client: httpx.Client) -> None:
     assert [one["name"] for one in found["suggestions"]] == ["drei ü"]
     state = client.get("/api/training").json()
     assert state["status"] == "none"
-    assert state["annotated"] == {"any": 2, "images": 3, "mask": 1, "boxes": 1, "seeds": 0, "tags": 1}
+    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "tags": 1}
+    assert state["annotated"] == {"any": 2, "images": 3, **counts}
 
 
 def test_labels_that_cannot_be_told_apart_are_named(client: httpx.Client, folder: Path) -> None:

@@ -72,6 +72,11 @@ class Box:
         """Nodes of the first and last row, first and last column: an object in a tight box touches each."""
         return self.rows[0], self.rows[-1], self.columns[0], self.columns[-1]
 
+    @property
+    def main(self) -> int:
+        """The node that has most of the box's cells."""
+        return int(np.bincount(self.rows.nodes, self.rows.counts).argmax())
+
     def with_profile(self, profile: Profile) -> Self:
         """The same box with another profile."""
         box = copy.copy(self)

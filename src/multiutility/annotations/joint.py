@@ -1,40 +1,43 @@
-"""Tags, boxes and seeds of one instance, with the areas that they share."""
+"""All weak annotations of one instance, with the areas that they share."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from multiutility.annotations.annotation import frozen_weights
 from multiutility.annotations.box import Box
+from multiutility.annotations.boxed import Boxed
+from multiutility.annotations.contradictions import check_consistency
 from multiutility.annotations.lines import merge
 from multiutility.annotations.partition import Partition, split_area
-from multiutility.annotations.seed import Seed, check_seeds
+from multiutility.annotations.seed import Seed
+from multiutility.annotations.seeded import Seeded
+from multiutility.annotations.tagged import Tagged
+from multiutility.annotations.term import Home, Mark, Says, Shared, Subset, Term
 from multiutility.arrays import (
     BoolArray,
     FloatArray,
     IndexArray,
     check_range,
-    check_values,
     checked_labels,
     frozen_floats,
-    index_array,
 )
-from multiutility.constraints import Constraints, Cover
+from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.problem import LabelingProblem
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Joint:
-    """Tags, boxes and seeds of one instance: eq. kappa-il, kappa-il-bb and kappa-il-os in one loss.
+    """Tags, boxes, seeds and other terms of one instance: eq. kappa-il, kappa-il-bb, kappa-il-os in one loss.
 
     A label is boxed (K_b), else seeded, else tagged (K_p), else absent (K_a): a box or seed wins over a tag
     of its label, which then only says that the labels of the instance are all named. With the nodes ``V_k``
@@ -51,6 +54,9 @@ class Joint:
     ``h_k = 1``. Consistent labelings have boxed labels on ``V_k`` only, seeded and tagged labels anywhere,
     absent labels nowhere, and the label of a seed on its node; boxed labels touch the four sides of each box.
     Whether that is possible for all boxes at once is for the solver to find out, and to report.
+
+    What boxes and seeds add to it are terms, see ``Term``; those of other kinds join them as ``terms``, each
+    with its own part of the loss and of the constraints. They share the labels' sizes and the node's labels.
 
     Parameters
     ----------
@@ -82,6 +88,8 @@ class Joint:
         Area of the union of the boxes of a label, in the unit of the node sizes (by default, the sum).
     sum_box_and_seed
         Whether both terms of a label with boxes and seeds count in full: ``h_k = 1``.
+    terms
+        Terms of other kinds, or further ones of these.
 
     >>> problem = LabelingProblem(np.zeros((6, 1)), [], np.zeros((0, 1)), node_sizes=np.full(6, 4))
     >>> cow = Box(2, rows=[[1, 1], [4, 4], [4, 4]], columns=[[1, 4, 4], [1, 4, 4]])
@@ -94,78 +102,135 @@ class Joint:
     array([0, 2, 0, 1, 2, 1], dtype=int32)
     """
 
-    tags: Sequence[int]
-    boxes: Sequence[Box]
-    seeds: Sequence[Seed]
+    terms: tuple[Term, ...]
     n_labels: int
-    beta: float = 1.0
-    other: int | None = field(default=None, kw_only=True)
-    complete: bool | None = field(default=None, kw_only=True)
-    strict: bool = field(default=False, kw_only=True)
-    tight: bool = field(default=True, kw_only=True)
-    areas: Mapping[int, float] = field(default_factory=dict, kw_only=True)
-    shares: Mapping[int, float] = field(default_factory=dict, kw_only=True)
-    box_areas: Mapping[int, float] = field(default_factory=dict, kw_only=True)
-    sum_box_and_seed: bool = field(default=False, kw_only=True)
-    weights: FloatArray = field(init=False)
+    beta: float
+    other: int | None
+    complete: bool | None
+    areas: Mapping[int, float]
+    shares: Mapping[int, float]
+    sum_box_and_seed: bool
+    weights: FloatArray
     strong: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        if self.n_labels < 1:
-            raise ValueError(f"n_labels is {self.n_labels}: there must be at least one label")
-        frozen_floats([self.beta], "beta", (1,), "weights of terms", minimum=0.0)
-        for name in ("tags", "boxes", "seeds"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "weights", frozen_weights(np.ones(self.n_labels), self.n_labels))
-        for name in ("areas", "shares", "box_areas"):
-            object.__setattr__(self, name, dict(getattr(self, name)))
+    def __init__(
+        self,
+        tags: Sequence[int],
+        boxes: Sequence[Box],
+        seeds: Sequence[Seed],
+        n_labels: int,
+        beta: float = 1.0,
+        *,
+        other: int | None = None,
+        complete: bool | None = None,
+        strict: bool = False,
+        tight: bool = True,
+        areas: Mapping[int, float] | None = None,
+        shares: Mapping[int, float] | None = None,
+        box_areas: Mapping[int, float] | None = None,
+        sum_box_and_seed: bool = False,
+        terms: Sequence[Term] = (),
+    ) -> None:
+        if n_labels < 1:
+            raise ValueError(f"n_labels is {n_labels}: there must be at least one label")
+        frozen_floats([beta], "beta", (1,), "weights of terms", minimum=0.0)
+        usual = (
+            Tagged(tuple(tags), strict),
+            Boxed(tuple(boxes), dict(box_areas or {}), tight),
+            Seeded(tuple(seeds)),
+        )
+        values: dict[str, Any] = {
+            "terms": (*usual, *terms),
+            "n_labels": n_labels,
+            "beta": beta,
+            "other": other,
+            "complete": complete,
+            "areas": dict(areas or {}),
+            "shares": dict(shares or {}),
+            "sum_box_and_seed": sum_box_and_seed,
+            "weights": frozen_weights(np.ones(n_labels), n_labels),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         check_consistency(self)
+
+    @staticmethod
+    def of(terms: Sequence[Term], n_labels: int, beta: float = 1.0, **options: Any) -> Joint:
+        """Return the annotation of these terms only."""
+        return Joint((), (), (), n_labels, beta, terms=terms, **options)
+
+    @property
+    def tags(self) -> tuple[int, ...]:
+        """All tags."""
+        return tuple(label for term in self.terms if term.says == "tagged" for label in term.labels)
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """All boxes."""
+        return tuple(box for term in self.terms if isinstance(term, Boxed) for box in term.boxes)
+
+    @property
+    def seeds(self) -> tuple[Seed, ...]:
+        """All seeds."""
+        return tuple(seed for term in self.terms if isinstance(term, Seeded) for seed in term.seeds)
+
+    @property
+    def box_areas(self) -> dict[int, float]:
+        """Area of the union of the boxes of each label, where it was told."""
+        return {k: a for term in self.terms if isinstance(term, Boxed) for k, a in term.areas.items()}
+
+    @property
+    def marks(self) -> list[Mark]:
+        """Nodes whose labels are certain: seeds, and marks of other terms."""
+        return [mark for term in self.terms for mark in term.marks]
+
+    @property
+    def homes(self) -> list[Home]:
+        """Where labels are that are nowhere else: boxes, and homes of other terms."""
+        return [home for term in self.terms for home in term.homes]
 
     @cached_property
     def partition(self) -> Partition:
         """What is known about each label."""
-        boxed, seeded = (box.label for box in self.boxes), (seed.label for seed in self.seeds)
-        return Partition.of(self.tags, boxed, seeded, self.n_labels, self.other, self.complete)
+        named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
+        for term in self.terms:
+            named[term.says] += term.labels
+        tags, boxes, seeds, there = named.values()
+        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, self.complete, there)
 
     def loss(self, problem: LabelingProblem, labels: ArrayLike) -> float:
         """Loss of the labeling [V], term by term as in the equation above."""
         y = checked_labels(labels, problem.n_nodes, self.n_labels)
-        known, sizes = self.partition, problem.node_sizes
-        sigma, total = self.sigma(problem), 0.0
+        known, sizes, shared = self.partition, problem.node_sizes, self._shared(problem)
+        total = 0.0
         total += self._mean_weight() * sizes[np.isin(y, known.absent)].sum()
         total += self._mean_weight() * sizes[self.outside(problem) & np.isin(y, known.boxed)].sum()
         for label in known.tagged:
-            total += self.weights[label] * sigma[label] * (y != label).all()
-        for box in self.boxes:
-            hits, weight = y == box.label, self._term_weight(box.label)
-            total += weight * box.row_costs @ box.rows.empty(hits)
-            total += weight * box.column_costs @ box.columns.empty(hits)
-        for seed in self.seeds:
-            total += self._term_weight(seed.label) * self.mass(problem, seed) @ (y != seed.label)
+            total += self.weights[label] * shared.label_sizes[label] * (y != label).all()
+        for term in self.terms:
+            for part in term.losses(shared, y):
+                total += part
         return float(total)
 
     def loss_energy(self, problem: LabelingProblem) -> Energy:
         """Energy whose value is minus the loss: unary costs, subset costs and an offset."""
+        shared = self._shared(problem)
         wrong = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
         wrong[:, self.partition.absent] = True
         wrong[:, self.partition.boxed] = self.outside(problem)[:, np.newaxis]
         unary = np.where(wrong, -self._mean_weight() * problem.node_sizes[:, np.newaxis], 0.0)
-        subsets = merge(self._subsets(problem))
+        subsets = merge(self._subsets(shared))
         offset = -sum(cost for _, _, cost in subsets)
-        for seed in self.seeds:
-            gain = self._term_weight(seed.label) * self.mass(problem, seed)
-            unary[:, seed.label] += gain
-            offset -= float(gain.sum())
+        for term in self.terms:
+            for label, gain in term.gains(shared):
+                unary[:, label] += gain
+                offset -= float(gain.sum())
         return Energy(unary, subsets=subsets, offset=offset)
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
         """Labels that each node may have, and covers for tight boxes and strict tags."""
-        covers: list[Cover] = []
-        if self.strict:
-            covers += [(np.arange(problem.n_nodes), k) for k in self.partition.tagged if k in self.tags]
-        if self.tight:
-            sides = {(box.label, side.tobytes()): side for box in self.boxes for side in box.sides}
-            covers += [(side, label) for (label, _), side in sides.items()]
+        shared = self._shared(problem)
+        covers = [cover for term in self.terms for cover in term.covers(shared)]
         return Constraints(self._allowed(problem), covers)
 
     def start(self, problem: LabelingProblem) -> IndexArray:
@@ -173,17 +238,16 @@ class Joint:
 
         Small boxes lie over large ones. A node is around a seed if its mass is more than half its size.
         """
-        labels = self._allowed(problem).argmax(axis=1)
+        shared, labels = self._shared(problem), self._allowed(problem).argmax(axis=1)
         rest = [*self.partition.tagged, *self.partition.unknown] or self.partition.seeded
         free = np.flatnonzero(self.outside(problem))
         if rest:
             labels[free] = np.array(rest)[np.arange(len(free)) * len(rest) // max(len(free), 1)]
-        for box in sorted(self.boxes, key=lambda box: -box.area):
-            labels[box.nodes] = box.label
-        for seed in self.seeds:
-            if seed.label in self.partition.seeded:
-                labels[2 * self.mass(problem, seed) > problem.node_sizes] = seed.label
-        labels[[seed.node for seed in self.seeds]] = [seed.label for seed in self.seeds]
+        for term in self.terms:
+            for nodes, label in term.fills(shared):
+                labels[nodes] = label
+        for mark in self.marks:
+            labels[mark.node] = mark.label
         return np.asarray(labels, dtype=np.int32)
 
     def prior(self, problem: LabelingProblem) -> FloatArray:
@@ -193,23 +257,22 @@ class Joint:
         """
         anywhere = np.isin(np.arange(self.n_labels), self.partition.anywhere)
         boxed = np.zeros((problem.n_nodes, self.n_labels))
-        for box in self.boxes:
-            boxed[box.nodes, box.label] = 1.0
+        for home in self.homes:
+            boxed[home.nodes, home.label] = 1.0
         boxed *= max(1, int(anywhere.sum())) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
-        prior = boxed + anywhere
-        for seed in self.seeds:
-            sizes, mass = problem.node_sizes, self.mass(problem, seed)
-            prior[:, seed.label] += np.divide(mass, sizes, out=np.zeros_like(mass), where=sizes > 0)
+        prior, shared = boxed + anywhere, self._shared(problem)
+        for term in self.terms:
+            for label, hint in term.hints(shared):
+                prior[:, label] += hint
         prior *= self._allowed(problem)
         return np.asarray(prior / prior.sum(axis=1, keepdims=True))
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
         """Sizes that the loss expects: sigma of tagged and seeded labels, half the boxes of boxed ones."""
         sizes = np.zeros(self.n_labels)
-        for label, size in self.sigma(problem).items():
+        known = [term.sizes for term in self.terms]
+        for label, size in [*self.sigma(problem).items(), *(pair for one in known for pair in one.items())]:
             sizes[label] = size
-        for label in self.partition.boxed:
-            sizes[label] = self._box_area(label) / 2
         return sizes
 
     def weighted(self, weights: ArrayLike) -> Self:
@@ -221,9 +284,10 @@ class Joint:
     def outside(self, problem: LabelingProblem) -> BoolArray:
         """Nodes of no box, V_0, bool [V]."""
         outside = np.ones(problem.n_nodes, dtype=np.bool_)
-        for b, box in enumerate(self.boxes):
-            check_range(box.nodes, f"boxes[{b}].nodes", problem.n_nodes, "nodes")
-            outside[box.nodes] = False
+        for term in self.terms:
+            for h, home in enumerate(term.homes):
+                check_range(home.nodes, f"{term.name}[{h}].nodes", problem.n_nodes, "nodes")
+                outside[home.nodes] = False
         return outside
 
     def sigma(self, problem: LabelingProblem) -> dict[int, float]:
@@ -232,73 +296,46 @@ class Joint:
         labels = [*self.partition.tagged, *self.partition.seeded]
         return split_area(area, labels, self.areas, self.shares)
 
-    def mass(self, problem: LabelingProblem, seed: Seed) -> FloatArray:
-        """Mass of the nodes [V] around one of the seeds, for the expected size of its objects, tau."""
-        count = Counter(other.label for other in self.seeds)[seed.label]
-        boxed = seed.label in self.partition.boxed
-        size = self._box_area(seed.label) / 2 if boxed else self.sigma(problem)[seed.label]
-        mass = seed.mass(size / count)
-        return frozen_floats(mass, f"mass of {seed}", (problem.n_nodes,), "masses", minimum=0.0)
-
-    def _box_area(self, label: int) -> float:
-        return self.box_areas.get(label, sum(box.area for box in self.boxes if box.label == label))
-
-    def _mean_weight(self) -> float:
-        return float(self.weights[self.partition.present].mean())
-
-    def _term_weight(self, label: int) -> float:
-        shared = label in self.partition.boxed and any(seed.label == label for seed in self.seeds)
-        half = 0.5 if shared and not self.sum_box_and_seed else 1.0
-        return float(self.beta * half * self.weights[label])
-
-    def _subsets(self, problem: LabelingProblem) -> list[tuple[IndexArray, int, float]]:
-        everywhere, sigma = np.arange(problem.n_nodes, dtype=np.int32), self.sigma(problem)
-        subsets = [(everywhere, k, float(self.weights[k]) * sigma[k]) for k in self.partition.tagged]
-        for box in self.boxes:
-            weight = self._term_weight(box.label)
-            for lines, costs in ((box.rows, box.row_costs), (box.columns, box.column_costs)):
-                subsets += [(lines[p], box.label, weight * cost) for p, cost in enumerate(costs.tolist())]
-        return subsets
-
     def possible(self, problem: LabelingProblem) -> BoolArray:
         """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""
-        check_range(np.array([seed.node for seed in self.seeds]), "nodes of seeds", problem.n_nodes, "nodes")
+        for term in self.terms:
+            nodes = np.array([mark.node for mark in term.marks])
+            check_range(nodes, f"nodes of {term.name}", problem.n_nodes, "nodes")
         possible = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
         possible[:, self.partition.anywhere] = True
         if self.outside(problem).any() and not self.partition.anywhere:
             raise ValueError("no label is left for the nodes outside the boxes: add tags")
-        for box in self.boxes:
-            possible[box.nodes, box.label] = True
+        for home in self.homes:
+            possible[home.nodes, home.label] = True
         return possible
 
     def _allowed(self, problem: LabelingProblem) -> BoolArray:
         allowed = self.possible(problem)
-        for seed in self.seeds:
-            allowed[seed.node] = np.arange(self.n_labels) == seed.label
+        for mark in self.marks:
+            allowed[mark.node] = np.arange(self.n_labels) == mark.label
         return allowed
 
+    def _shared(self, problem: LabelingProblem) -> Shared:
+        sizes = self.label_sizes(problem)
+        return Shared(problem.node_sizes, self.partition, sizes, self.weights, self._term_weights())
+
+    def _mean_weight(self) -> float:
+        return float(self.weights[self.partition.present].mean())
+
+    def _term_weights(self) -> FloatArray:
+        """Weights of terms [K]: those that estimate the same label share its weight."""
+        named = Counter(label for term in self.terms if term.estimates for label in set(term.labels))
+        shared = [1 if self.sum_box_and_seed else max(named[k], 1) for k in range(self.n_labels)]
+        return np.asarray(self.beta * (1 / np.array(shared)) * self.weights)
+
+    def _subsets(self, shared: Shared) -> Iterator[Subset]:
+        everywhere = np.arange(len(shared.node_sizes), dtype=np.int32)
+        for k in self.partition.tagged:
+            yield everywhere, k, float(self.weights[k]) * float(shared.label_sizes[k])
+        for term in self.terms:
+            yield from term.subsets(shared)
+
     def __repr__(self) -> str:
-        parts = f"tags={list(self.tags)}, boxes={list(self.boxes)}, seeds={list(self.seeds)}"
-        return f"{type(self).__name__}({parts}, n_labels={self.n_labels})"
-
-
-def check_consistency(joint: Joint) -> None:
-    """Raise if a label is out of range, nothing is annotated, or seeds contradict each other or the boxes."""
-    named = {
-        "tags": joint.tags,
-        "labels of boxes": [box.label for box in joint.boxes],
-        "labels of seeds": [seed.label for seed in joint.seeds],
-        "other": [] if joint.other is None else [joint.other],
-    }
-    for name, labels in named.items():
-        check_range(index_array(labels, name), name, joint.n_labels, "labels")
-    if not (joint.tags or joint.boxes or joint.seeds):
-        raise ValueError("no tags, boxes or seeds: leave out instances without an annotation")
-    for name, sizes in (("areas", joint.areas), ("shares", joint.shares), ("box_areas", joint.box_areas)):
-        check_range(index_array(list(sizes), name), name, joint.n_labels, "labels")
-        check_values(
-            np.array(list(sizes.values()), dtype=np.float64), f"{name}.values()", "sizes", minimum=0.0
-        )
-    if 0 in joint.shares.values():
-        raise ValueError("shares must be > 0: leave out labels whose share is not known")
-    check_seeds(joint.boxes, joint.seeds)
+        parts = [f"tags={list(self.tags)}", f"boxes={list(self.boxes)}", f"seeds={list(self.seeds)}"]
+        parts += [repr(term) for term in self.terms if not isinstance(term, Tagged | Boxed | Seeded)]
+        return f"{type(self).__name__}({', '.join(parts)}, n_labels={self.n_labels})"

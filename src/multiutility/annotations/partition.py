@@ -25,8 +25,11 @@ class Partition:
         n_labels: int,
         other: int | None = None,
         complete: bool | None = None,
+        there: Iterable[int] = (),
     ) -> Partition:
         """Partition of the labels, given those of tags, boxes and seeds; see ``Joint`` for the rest.
+
+        Labels that are only known to be ``there`` are as tags, but say nothing of others.
 
         >>> Partition.of(tags=[0, 2], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(1, 3), unknown=())
@@ -34,15 +37,18 @@ class Partition:
         Partition(boxed=(), seeded=(0, 2), tagged=(), absent=(1, 3), unknown=())
         >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(), absent=(), unknown=(0, 1, 3))
+        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2])
+        Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(), unknown=(1, 3))
         """
         named, boxed = set(tags), set(boxes)
         seeded = set(seeds) - boxed
         tagged = named - boxed - seeded
         # Where all that tags name is boxed, something else must be outside of the boxes.
         said = bool(named) and bool(tagged or seeded)
-        if not said and other is not None:
+        if not said and other is not None and (named or boxed or seeded):
             tagged = {other} - boxed - seeded
             said = bool(tagged)
+        tagged |= set(there) - boxed - seeded
         rest = set(range(n_labels)) - boxed - seeded - tagged
         absent = rest if (said if complete is None else complete) else set()
         groups = (boxed, seeded, tagged, absent, rest - absent)

@@ -9,7 +9,6 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multiutility.annotations.box import Box
 from multiutility.arrays import FloatArray, IndexArray, check_values, freeze, index_array, numeric_array
 
 
@@ -95,17 +94,3 @@ class Seed:
 
     def __repr__(self) -> str:
         return f"Seed(label={self.label}, node={self.node})"
-
-
-def check_seeds(boxes: Sequence[Box], seeds: Sequence[Seed]) -> None:
-    """Raise if a seed is outside all boxes of its label, or in the node of a seed of another label."""
-    labels: dict[int, int] = {}
-    for s, seed in enumerate(seeds):
-        own = [box for box in boxes if box.label == seed.label]
-        if own and not any(seed.node in box.nodes for box in own):
-            raise ValueError(
-                f"seeds[{s}] is in node {seed.node}: outside all boxes of its label, {seed.label}"
-            )
-        if labels.setdefault(seed.node, seed.label) != seed.label:
-            both = f"{labels[seed.node]} and {seed.label}"
-            raise ValueError(f"seeds[{s}] is in node {seed.node}, which has seeds of two labels: {both}")

@@ -117,15 +117,15 @@ def convert(
         typer.Option(
             "--images",
             metavar="FOLDER",
-            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks).",
+            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks, scribbles).",
         ),
     ] = None,
     lossy: Annotated[
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out tags, boxes and seeds where the format has masks only "
-            "(masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, and tags, boxes and seeds "
+            "where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -178,6 +178,12 @@ def weaken(
         bool,
         typer.Option("--points", help="Make seeds of every segment, stuff too, and tags of all labels."),
     ] = False,
+    scribbles: Annotated[
+        bool,
+        typer.Option(
+            "--scribbles", help="Make a stroke in every segment, stuff too, and tags of all labels."
+        ),
+    ] = False,
     other: Annotated[
         bool,
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
@@ -189,8 +195,8 @@ def weaken(
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
-    Without --tags, --boxes, --seeds and --points, tags are made. Things that get a box or seed get no tag,
-    except with --points, which names all that is in an image.
+    Without --boxes, --seeds, --points and --scribbles, tags are made. Things that get a box or seed get no
+    tag, except with --points and --scribbles, which name all that is in an image.
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
@@ -206,8 +212,8 @@ def weaken(
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
-    some = boxes or seeds or points
-    kinds = {"tags": tags or not some, "boxes": boxes, "seeds": seeds, "points": points}
+    some = {"boxes": boxes, "seeds": seeds, "points": points, "scribbles": scribbles}
+    kinds = {"tags": tags or not any(some.values()), **some}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with writing(outputs), stages() as note:
         note.begin("choosing")
@@ -308,8 +314,9 @@ def export_format(
     folder: Path, out: Path, name: str, split: str | None, lossy: bool, skip_bad: bool
 ) -> dict[str, Any]:
     """Write a dataset for another program; return how much is in it."""
-    from multiutility.datasets.formats.export import earlier_export
+    from multiutility.datasets.formats.export import USUAL, earlier_export, without_others
     from multiutility.datasets.formats.imported import Imported
+    from multiutility.kinds.mask import MASK
 
     format_ = find_format(name)
     write = format_.write
@@ -319,9 +326,8 @@ def export_format(
     with stages() as note:
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
-        write(
-            out, dataset.classes, samples, dataset.splits, **({"lossy": lossy} if format_.masks_only else {})
-        )
+        kept = (MASK,) if format_.masks_only else USUAL
+        write(out, dataset.classes, without_others(samples, kept) if lossy else samples, dataset.splits)
     return counts_of(dataset, skipped)
 
 

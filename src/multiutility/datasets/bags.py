@@ -1,14 +1,13 @@
-"""Labels of a dataset that its annotations cannot tell apart; images are not opened, and few masks are."""
+"""Labels of a dataset that its annotations cannot tell apart; photos are not opened, and few masks are."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from multiutility.annotations.partition import Partition
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.identifiability import LEAST, Bag, Group, unidentified
-from multiutility.kinds import PixelAnnotation
+from multiutility.kinds import KINDS, PixelAnnotation
 from multiutility.kinds.objects import labels_of
 
 
@@ -69,14 +68,14 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
         return Bag(placed=frozenset(labels_of(annotation.mask)))
     if annotation.empty:
         return Bag()
-    boxed, seeded = (box.label for box in annotation.boxes), (seed.label for seed in annotation.seeds)
-    known = Partition.of(annotation.tags, boxed, seeded, n_labels, other)
-    return Bag(frozenset(known.tagged), frozenset((*known.boxed, *known.seeded)))
+    present = frozenset(annotation.partition(n_labels, other).present)
+    placed = frozenset(k for kind in KINDS if kind.placed for k in kind.labels(annotation.value(kind)))
+    return Bag(present - placed, placed)
 
 
 def weak_bag(sample: Sample, n_labels: int, other: int | None) -> Bag:
-    """Return the labels that the tables name for an image."""
-    return bag_of(sample.marks, n_labels, other)
+    """Return the labels that are named for an image besides its mask."""
+    return bag_of(sample.weak(), n_labels, other)
 
 
 def labels_of_file(sample: Sample) -> frozenset[int]:

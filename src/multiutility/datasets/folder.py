@@ -1,4 +1,4 @@
-"""The dataset folder: images with any mix of masks, tags, boxes and seeds."""
+"""The dataset folder: images with any mix of annotations."""
 
 from __future__ import annotations
 
@@ -80,6 +80,12 @@ class Sample:
         """What the tables say, which need not fit the image; nothing is read."""
         return PixelAnnotation(**self._marks())
 
+    def weak(self) -> PixelAnnotation:
+        """What there is besides the mask; index images of other kinds are read."""
+        others = (kind for kind in INDEX_IMAGES if kind != MASK.name)
+        pixels: dict[str, Any] = {kind: self.indices(kind) for kind in others}
+        return PixelAnnotation(**pixels, **self._marks())
+
     def annotation(self) -> PixelAnnotation:
         """All that is annotated; boxes may reach beyond the image, but have pixels in it."""
         if any(kind.placed and kind.name in self.rows for kind in KINDS):
@@ -113,6 +119,7 @@ class DatasetFolder:
         tags.csv             image,label
         boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive
         seeds.csv            image,label,x,y
+        scribbles/NAME.png   as masks, but 0 says nothing: other annotations of the image count, too
         splits/NAME.txt      one image a line
     """
 

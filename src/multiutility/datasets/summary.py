@@ -69,8 +69,9 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
         histogram = index_counts(sample)
         pixels[: len(histogram)] += histogram
         counts[MASK.words.plural].update(np.flatnonzero(histogram[1:]).tolist())
+        weak = sample.weak()
         for kind in KINDS:
-            counts[kind.words.plural].update(kind.labels(sample.marks.value(kind)))
+            counts[kind.words.plural].update(kind.labels(weak.value(kind)))
         mix[mixture(sample)] += 1
         sizes.append(sample.size())
         if progress is not None:

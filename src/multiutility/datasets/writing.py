@@ -21,7 +21,7 @@ from multiutility.datasets.images import FORMATS, image_size, write_image, write
 from multiutility.datasets.limits import file_name_problem, objects_problem
 from multiutility.datasets.tables import write_table, write_text
 from multiutility.files import filling, replacing
-from multiutility.kinds import INDEX_IMAGES, KINDS, TABLES, PixelAnnotation, Table
+from multiutility.kinds import INDEX_IMAGES, TABLES, PixelAnnotation, Table
 from multiutility.kinds.problems import Problem, size_problem
 from multiutility.outputs import outputs_for
 
@@ -188,7 +188,7 @@ def annotation_problem(
     annotation: PixelAnnotation, height: int, width: int, n_classes: int
 ) -> Problem | None:
     """Return the first thing that is wrong with an annotation of an image."""
-    labels = [label for kind in KINDS for label in kind.labels(annotation.value(kind))]
+    labels = [table.label(entry) for kind, table in TABLES.items() for entry in getattr(annotation, kind)]
     unknown = [label for label in labels if not 0 <= label < n_classes]
     if unknown:
         return f"has label {unknown[0]}", f"labels must be in 0..{n_classes - 1}"

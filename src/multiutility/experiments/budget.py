@@ -48,7 +48,8 @@ class Costs:
     def weak(self, images: LabeledImages, n: int, kinds: str) -> float:
         """Seconds for the weak annotation of an image."""
         one = images.weak(n, kinds)
-        return sum(self.seconds[kind.name] * len(one.value(kind)) for kind in CHEAPEST if kind is not MASK)
+        weak = [kind for kind in CHEAPEST if kind is not MASK]
+        return sum(self.seconds[kind.name] * kind.count(one.value(kind)) for kind in weak)
 
     def __str__(self) -> str:
         first, *others = (kind for kind in CHEAPEST if kind is not MASK)

@@ -81,6 +81,11 @@ class Demo:
         """Return the method of a name."""
         return next(one for one in self.methods if one.name == name)
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """Return the kinds of annotation that there are."""
+        return [kind for kind in BY_DETAIL if self.of_kind(kind)]
+
     def of_kind(self, kind: Kind) -> list[Sample]:
         """Return the training images that have this kind of annotation."""
         return [sample for sample in self.training if kind_of(sample) is kind]
@@ -100,8 +105,8 @@ def effort(samples: Iterable[Sample]) -> float:
     """Return about how many seconds people need for these annotations, by published figures."""
     total = 0.0
     for sample in samples:
-        seconds, marks = kind_of(sample).seconds, sample.marks
-        n_marks = sum(len(marks.value(kind)) for kind in KINDS if kind.placed and kind is not MASK)
+        seconds, weak = kind_of(sample).seconds, sample.weak()
+        n_marks = sum(kind.count(weak.value(kind)) for kind in KINDS if kind.placed and kind is not MASK)
         total += seconds.image + seconds.mark * n_marks
     return total
 
@@ -115,7 +120,7 @@ def write_report(demo: Demo, path: Path) -> None:
 
 def header(demo: Demo) -> str:
     """Title and summary."""
-    *counts, last = (f"{len(demo.of_kind(kind))} {kind.words.such}" for kind in BY_DETAIL)
+    *counts, last = (f"{len(demo.of_kind(kind))} {kind.words.such}" for kind in demo.kinds)
     title = f"One segmenter from {', '.join(counts)} and {last} images"
     lead = (
         "Multi-utility learning trains one model on annotations of every kind. Here it learns to label the "
@@ -167,7 +172,7 @@ def score_table(demo: Demo) -> str:
 def examples(demo: Demo) -> str:
     """Examples of what was learned from."""
     columns = []
-    for kind in BY_DETAIL:
+    for kind in demo.kinds:
         samples, words = demo.of_kind(kind), kind.words
         telling = sorted(samples, key=lambda sample: (-n_named(sample), sample.name))[:N_EXAMPLES]
         shown = [example(sample, demo.training.classes) for sample in telling]
@@ -183,7 +188,7 @@ def examples(demo: Demo) -> str:
 
 def n_named(sample: Sample) -> int:
     """Return how many classes an annotation names, apart from masks."""
-    return len(sample.marks.labels)
+    return len(sample.weak().labels)
 
 
 def example(sample: Sample, classes: Classes) -> str:

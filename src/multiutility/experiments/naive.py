@@ -13,8 +13,8 @@ from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
 from multiutility.arrays import FloatArray, IndexArray
-from multiutility.kinds import PixelAnnotation
-from multiutility.kinds.boxes import centers
+from multiutility.kinds import KINDS, PixelAnnotation
+from multiutility.kinds.boxes import BOXES
 from multiutility.learning.selection.choice import evenly
 from multiutility.learning.selection.evidence import confusion, folds_of, merit
 from multiutility.vision.features.preset import Prepared
@@ -108,8 +108,7 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
     """Return how many pixels of each region [V] would have which label, [V, K].
 
     Boxes are filled, the smaller over the larger; the regions of seeds are filled. All other pixels are
-    shared out evenly among the tags and the labels of seeds that have no boxes (without any, among the labels
-    of boxes).
+    shared out evenly among all labels named that have no boxes (without any, among the labels of boxes).
 
     >>> regions = np.array([[0, 0, 1, 1]], dtype=np.int32)
     >>> filled(PixelAnnotation(tags=(0, 2)), regions, n_labels=3)
@@ -122,14 +121,14 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
     if annotation.mask is not None:
         return histogram(annotation.mask.astype(np.int64) - 1, regions, n_labels)
     labels = np.full(regions.shape, -1, dtype=np.int64)
-    for box in sorted(annotation.boxes, key=lambda box: -box.n_pixels(*regions.shape)):
-        rows = centers(box.top, box.bottom, regions.shape[0])
-        columns = centers(box.left, box.right, regions.shape[1])
-        labels[rows.start : rows.stop, columns.start : columns.stop] = box.label
-    for seed in annotation.seeds:
-        labels[regions == regions[seed.y, seed.x]] = seed.label
-    boxed = {box.label for box in annotation.boxes}
-    rest = {*annotation.tags, *(seed.label for seed in annotation.seeds)} - boxed or boxed
+    named: dict[bool, set[int]] = {False: set(), True: set()}
+    for kind in KINDS:
+        value = annotation.value(kind)
+        named[kind.says == BOXES.says].update(kind.labels(value))
+        if kind.there(value):
+            for places, label in kind.fill(value, regions):
+                labels[places] = label
+    rest = named[False] - named[True] or named[True]
     counts = histogram(labels, regions, n_labels)
     open_ = np.bincount(regions.ravel(), labels.ravel() < 0, len(counts))
     counts[:, sorted(rest)] += open_[:, np.newaxis] / len(rest)

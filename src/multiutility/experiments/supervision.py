@@ -13,16 +13,17 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.experiments.protocols import Rules
+from multiutility.kinds import KINDS as ALL_KINDS
 from multiutility.kinds import WEAKENED, PixelAnnotation
 from multiutility.kinds.objects import Mask, labels_of
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
-
-# What images without a mask may have; "none" leaves them out, "points" are seeds of stuff, too, and all tags.
 from multiutility.vision.weaken import sample_subset, weak_annotation
 
-# What images without a mask may have; "none" leaves them out, "points" are seeds of stuff, too, and all tags.
-KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", "points")
+# Kinds that mark everything, stuff too, and come with all tags; "points" are seeds that do.
+EVERYWHERE = ("points", *(kind.name for kind in ALL_KINDS if kind.everywhere))
+# What images without a mask may have; "none" leaves them out.
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE)
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ class Weakening:
 def wanted(kinds: str) -> dict[str, bool]:
     """Return which kinds a text names.
 
-    >>> wanted("tags+boxes")
-    {'tags': True, 'boxes': True, 'seeds': False, 'points': False}
+    >>> [kind for kind, made in wanted("tags+boxes").items() if made]
+    ['tags', 'boxes']
     """
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")

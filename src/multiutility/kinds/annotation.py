@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.annotations.partition import Partition
+from multiutility.annotations.term import Says
 from multiutility.kinds.boxes import BOXES, PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.objects import Content
+from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.seeds import SEEDS, PixelSeed
 from multiutility.kinds.tags import TAGS
 
@@ -30,6 +33,7 @@ class PixelAnnotation:
     tags: tuple[int, ...] = field(default=(), metadata={"kind": TAGS})
     boxes: tuple[PixelBox, ...] = field(default=(), metadata={"kind": BOXES})
     seeds: tuple[PixelSeed, ...] = field(default=(), metadata={"kind": SEEDS})
+    scribbles: NDArray[np.uint8] | None = field(default=None, metadata={"kind": SCRIBBLES})
     instances: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
@@ -48,8 +52,21 @@ class PixelAnnotation:
 
     @property
     def labels(self) -> frozenset[int]:
-        """All labels that are named by entries of tables."""
+        """All labels that are named."""
         return frozenset(label for kind in KINDS for label in kind.labels(self.value(kind)))
+
+    def partition(self, n_labels: int, other: int | None = None) -> Partition:
+        """Return what is known about each label, where no mask tells; see ``Joint`` for ``other``.
+
+        >>> PixelAnnotation(tags=(0,), seeds=(PixelSeed(2, x=0, y=0),)).partition(n_labels=3)
+        Partition(boxed=(), seeded=(2,), tagged=(0,), absent=(1,), unknown=())
+        """
+        named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
+        for kind in KINDS:
+            if kind.says is not None:
+                named[kind.says] += kind.labels(self.value(kind))
+        tags, boxes, seeds, there = named.values()
+        return Partition.of(tags, boxes, seeds, n_labels, other, there=there)
 
     @property
     def placed(self) -> bool:

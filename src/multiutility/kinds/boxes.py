@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
 from multiutility.annotations import UNIFORM, Box, Profile
+from multiutility.annotations.boxed import Boxed
 from multiutility.arrays import MAX_INDEX, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast, text_height
+from multiutility.kinds.grid import Grid
 from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
@@ -159,6 +161,15 @@ def box_nodes(
     )
 
 
+def boxes_term(boxes: Sequence[PixelBox], grid: Grid) -> Boxed:
+    """The boxes in superpixels; those with a pixel center in a shrunk box are its nodes."""
+    clipped = [clip(box, grid.regions.shape, f"boxes[{b}]") for b, box in enumerate(boxes)]
+    profiles = [grid.profiles.get(box.label, UNIFORM) for box in clipped]
+    pairs = zip(clipped, profiles, strict=True)
+    nodes = [box_nodes(box, grid.regions, grid.shrink, profile, grid.cell) for box, profile in pairs]
+    return Boxed(nodes, union_areas(clipped, grid.cell), grid.tight)
+
+
 def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:
     """Area of the union of the boxes of each label.
 
@@ -190,6 +201,14 @@ def outline(content: Content) -> tuple[PixelBox, ...]:
     return tuple(map(box_of, content.outlined))
 
 
+def fill_boxes(boxes: Sequence[PixelBox], regions: IndexArray) -> Iterator[tuple[tuple[slice, slice], int]]:
+    """All of the boxes, the smaller over the larger."""
+    height, width = regions.shape
+    for box in sorted(boxes, key=lambda box: -box.n_pixels(height, width)):
+        rows, columns = centers(box.top, box.bottom, height), centers(box.left, box.right, width)
+        yield (slice(rows.start, rows.stop), slice(columns.start, columns.stop)), box.label
+
+
 def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
     """Frames in two colors, so that they are seen on any ground; the largest box of a label has its name."""
     for box in sorted(boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
@@ -209,7 +228,10 @@ BOXES = Kind(
     level=1,
     mended=0.8,  # it leaves open which of its pixels are the object
     draw=draw_boxes,
+    fill=fill_boxes,
     weaken=outline,
+    says=Boxed.says,
+    term=boxes_term,
     table=Table(
         "boxes.csv",
         ("left", "top", "right", "bottom"),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.annotations import Annotation
+from multiutility.annotations.term import Mark, Says, Term
+from multiutility.arrays import BoolArray, IndexArray
 from multiutility.kinds.drawing import Sketch
-from multiutility.kinds.objects import Content
+from multiutility.kinds.grid import Grid
+from multiutility.kinds.objects import Content, labels_of
 from multiutility.kinds.problems import Problem, number
 
 T = TypeVar("T")
+# Pixels: bool [H, W], or rows and columns.
+Places: TypeAlias = BoolArray | tuple[slice, slice]
 
 
 def no_flaw(_entry: Any) -> Problem | None:
@@ -21,9 +27,37 @@ def no_flaw(_entry: Any) -> Problem | None:
     return None
 
 
+def no_strength(_value: Any, _grid: Grid, _m: int, _mark: Mark) -> tuple[float, ...]:
+    """As sure as any other."""
+    return ()
+
+
+def no_places(_value: Any, _regions: IndexArray) -> Iterable[tuple[Places, int]]:
+    """Nowhere in particular."""
+    return ()
+
+
+def one_image(_indices: NDArray[np.uint8]) -> int:
+    """All of an image is one."""
+    return 1
+
+
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
     """Fits any image."""
     return None
+
+
+def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the values [H, W] at another size, each from the pixel at its center.
+
+    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
+    array([[2, 4]], dtype=uint8)
+    """
+    rows, columns = (
+        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
+        for old, new in zip(pixels.shape, size, strict=True)
+    )
+    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -84,11 +118,14 @@ def number_text(value: float) -> str:
 class IndexImages:
     """A folder of index images, one for each image [H, W]: 0 says nothing.
 
-    ``problem`` tells what is wrong with the indices, given the number of classes.
+    ``problem`` tells what is wrong with the indices, given the number of classes; ``count`` how many
+    annotations an image is; ``resize`` gives it at another size [H, W].
     """
 
     folder: str
     problem: Callable[[NDArray[Any], int], Problem | None]
+    count: Callable[[NDArray[np.uint8]], int] = one_image
+    resize: Callable[[NDArray[np.uint8], Sequence[int]], NDArray[np.uint8]] = nearest
 
 
 @dataclass(frozen=True)
@@ -141,7 +178,15 @@ class Kind:
     It has a table, with a tuple of entries for each image, or index images, with an array or None. ``level``
     says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
     model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
-    image. ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves.
+    image. ``fill`` is what one would paint who knows no better: places in superpixels [H, W], with a label.
+    ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves. If it marks
+    segments ``everywhere``, be they things or not, all that is there is named, too.
+
+    ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
+    named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
+    where those of several labels are in one, that of the greatest ``strength`` is right (given the value, the
+    grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation, which
+    nothing stands beside; it is None where a value says nothing.
     """
 
     name: str
@@ -151,7 +196,13 @@ class Kind:
     level: int
     mended: float
     draw: Callable[[Sketch, Any], None]
+    fill: Callable[[Any, IndexArray], Iterable[tuple[Places, int]]] = no_places
     weaken: Callable[[Content], Any] | None = None
+    everywhere: bool = False
+    says: Says | None = None
+    term: Callable[[Any, Grid], Term] | None = None
+    strength: Callable[[Any, Grid, int, Mark], tuple[float, ...]] = no_strength
+    whole: Callable[[Any, Grid], Annotation | None] | None = None
     table: Table[Any] | None = None
     images: IndexImages | None = None
 
@@ -165,25 +216,20 @@ class Kind:
         return value is not None if self.table is None else bool(value)
 
     def labels(self, value: Any) -> tuple[int, ...]:
-        """Return the labels of the entries of a table; those of index images are in the pixels."""
-        return () if self.table is None else tuple(map(self.table.label, value))
+        """Return the labels of a value: of each entry of a table, and those that an index image has."""
+        if self.table is None:
+            return () if value is None else labels_of(value)
+        return tuple(map(self.table.label, value))
+
+    def count(self, value: Any) -> int:
+        """Return how many annotations a value is: entries of a table, or objects of an index image."""
+        if self.table is None:
+            return 0 if self.images is None or value is None else self.images.count(value)
+        return len(value)
 
     def resized(self, value: Any, size: Sequence[int], new_size: Sequence[int]) -> Any:
         """Return a value of an image [H, W] for the same image at another size."""
         if self.table is None:
-            return None if value is None else nearest(value, new_size)
+            return None if self.images is None or value is None else self.images.resize(value, new_size)
         down, across = new_size[0] / size[0], new_size[1] / size[1]
         return tuple(self.table.resize(entry, down, across) for entry in value)
-
-
-def nearest(pixels: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the values [H, W] at another size, each from the pixel at its center.
-
-    >>> nearest(np.array([[1, 2, 3, 4]], dtype=np.uint8), (1, 2))
-    array([[2, 4]], dtype=uint8)
-    """
-    rows, columns = (
-        ((np.arange(new) + 0.5) * old / new).astype(np.intp)
-        for old, new in zip(pixels.shape, size, strict=True)
-    )
-    return np.asarray(pixels[rows[:, np.newaxis], columns], dtype=np.uint8)

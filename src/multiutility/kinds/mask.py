@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility.annotations import Full
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch
+from multiutility.kinds.grid import Grid
 from multiutility.kinds.kind import IndexImages, Kind, Page, Seconds, Words
 from multiutility.kinds.problems import Problem, raise_problem, size_problem
 
@@ -39,6 +41,11 @@ def label_histograms(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int
     return counts[:, 1:].astype(np.float64)
 
 
+def whole(mask: NDArray[np.uint8], grid: Grid) -> Full | None:
+    """All that there is to know, unless all of the mask is void."""
+    return Full(label_histograms(mask, grid.regions, grid.n_labels) * grid.cell) if np.any(mask) else None
+
+
 MASK = Kind(
     "mask",
     Words("mask", "masks", "Masks", "Every pixel has its label.", "masks"),
@@ -47,5 +54,6 @@ MASK = Kind(
     level=2,
     mended=1.0,
     draw=Sketch.cover,
+    whole=whole,
     images=IndexImages(FOLDER, mask_problem),
 )

@@ -47,12 +47,14 @@ class Content:
     """What of an image is to be annotated weakly.
 
     ``named`` are labels to be named, ``outlined`` objects to be drawn around, and ``clicked`` segments to be
-    clicked on.
+    clicked on. ``segments`` are all that there are, things or not, of an image of the ``shape`` [H, W].
     """
 
     named: tuple[int, ...]
     outlined: Sequence[Object] = ()
     clicked: Sequence[Object] = ()
+    segments: Sequence[Object] = ()
+    shape: tuple[int, int] = (0, 0)
 
 
 def objects_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -11,8 +11,11 @@ import numpy as np
 
 from multiutility.annotations import Seed
 from multiutility.annotations.seed import Gaussian
+from multiutility.annotations.seeded import Seeded
+from multiutility.annotations.term import Mark
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast
+from multiutility.kinds.grid import Grid
 from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
@@ -74,20 +77,21 @@ class FetchedGaussian:
         return Gaussian(self.regions(), self.position, self.cell)(tau)
 
 
-def grid_seeds(
-    seeds: Sequence[PixelSeed],
-    regions: IndexArray,
-    cell: float,
-    again: Callable[[], IndexArray] | None = None,
-) -> list[Seed]:
+def seeds_term(seeds: Sequence[PixelSeed], grid: Grid) -> Seeded:
     """The seeds with the masses of the superpixels around them."""
-    height, width = regions.shape
+    height, width = grid.regions.shape
     for s, seed in enumerate(seeds):
         raise_problem(f"seeds[{s}]", seed_problem(seed, height, width))
-    if again is None:
-        return [Seed.in_grid(seed.label, (seed.y, seed.x), regions, cell) for seed in seeds]
     places = [(seed.label, (seed.y, seed.x)) for seed in seeds]
-    return [Seed(k, int(regions[p]), FetchedGaussian(again, p, cell)) for k, p in places]
+    again, cell = grid.again, grid.cell
+    if again is None:
+        return Seeded([Seed.in_grid(label, place, grid.regions, cell) for label, place in places])
+    return Seeded([Seed(k, int(grid.regions[p]), FetchedGaussian(again, p, cell)) for k, p in places])
+
+
+def seed_strength(seeds: Sequence[PixelSeed], grid: Grid, s: int, _seed: Mark) -> tuple[float, ...]:
+    """The nearer to the center of its superpixel, the surer."""
+    return 0, -grid.distance_to_center(seeds[s].y, seeds[s].x)
 
 
 def seed_of(segment: Object) -> PixelSeed:
@@ -119,6 +123,11 @@ def click(content: Content) -> tuple[PixelSeed, ...]:
     return tuple(map(seed_of, content.clicked))
 
 
+def fill_seeds(seeds: Sequence[PixelSeed], regions: IndexArray) -> Iterator[tuple[BoolArray, int]]:
+    """The superpixels of the seeds."""
+    return ((regions == regions[seed.y, seed.x], seed.label) for seed in seeds)
+
+
 def draw_seeds(sketch: Sketch, seeds: Sequence[PixelSeed]) -> None:
     """Dots in two colors; the first seed of a label has its name."""
     for seed in seeds:
@@ -142,7 +151,11 @@ SEEDS = Kind(
     level=1,
     mended=0.5,  # it leaves open how far the object reaches
     draw=draw_seeds,
+    fill=fill_seeds,
     weaken=click,
+    says=Seeded.says,
+    term=seeds_term,
+    strength=seed_strength,
     table=Table(
         "seeds.csv",
         ("x", "y"),

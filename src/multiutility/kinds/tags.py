@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from multiutility.annotations.tagged import Tagged
 from multiutility.kinds.drawing import Sketch
+from multiutility.kinds.grid import Grid
 from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem
@@ -35,6 +37,11 @@ def draw_tags(sketch: Sketch, labels: tuple[int, ...]) -> None:
     sketch.listed += labels
 
 
+def tags_term(labels: tuple[int, ...], grid: Grid) -> Tagged:
+    """Tags are the same of superpixels."""
+    return Tagged(labels, grid.strict)
+
+
 TAGS = Kind(
     "tags",
     Words("tag", "tags", "Tags", "Only the names of what is in the picture.", "tagged"),
@@ -44,5 +51,7 @@ TAGS = Kind(
     mended=0.0,
     draw=draw_tags,
     weaken=name,
+    says=Tagged.says,
+    term=tags_term,
     table=Table("tags.csv", (), make_tag, tag_values, int, resize_tag, unique=True),
 )

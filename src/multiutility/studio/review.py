@@ -198,8 +198,8 @@ def scored(
 
 def known_of(sample: Sample) -> Known:
     """Return what is annotated of an image, for suggestions."""
-    marks = sample.marks
-    labels = {kind.name: kind.labels(marks.value(kind)) for kind in KINDS if kind is not MASK}
+    weak = sample.weak()
+    labels = {kind.name: kind.labels(weak.value(kind)) for kind in KINDS if kind is not MASK}
     return Known(mask=MASK.name in sample.kinds, **labels)
 
 

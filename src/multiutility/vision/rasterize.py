@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multiutility.annotations import UNIFORM, Annotation, Box, Full, Joint, Profile, Seed
+from multiutility.annotations import Annotation, Joint, Profile
 from multiutility.annotations.partition import Partition
+from multiutility.annotations.tagged import Tagged
+from multiutility.annotations.term import Mark, Says, Term
 from multiutility.arrays import IndexArray, check_shape, check_values, freeze, numeric_array
-from multiutility.kinds import PixelAnnotation, PixelSeed
-from multiutility.kinds.boxes import box_nodes, clip, union_areas
-from multiutility.kinds.mask import label_histograms
-from multiutility.kinds.seeds import grid_seeds
+from multiutility.kinds import KINDS, Kind, PixelAnnotation
+from multiutility.kinds.grid import Grid
+
+# What kinds say that have marks.
+MARKED: tuple[Says, ...] = ("seeded", "there")
 
 
 def rasterize(
@@ -67,37 +71,28 @@ def rasterize(
     True
     """
     try:
-        nodes = frozen_regions(regions)
-        if annotation.mask is not None and np.any(annotation.mask):
-            return Full(label_histograms(annotation.mask, nodes, n_labels) * cell)
-        if not (annotation.tags or annotation.boxes or annotation.seeds):
-            return None
-        known = profiles or {}
-        clipped = [clip(box, nodes.shape, f"boxes[{b}]") for b, box in enumerate(annotation.boxes)]
-        boxes = [box_nodes(box, nodes, shrink, known.get(box.label, UNIFORM), cell) for box in clipped]
-        said = Partition.of(
-            annotation.tags, (b.label for b in clipped), (s.label for s in annotation.seeds), n_labels, other
+        grid = Grid(
+            frozen_regions(regions), n_labels, cell, again, shrink, profiles or {}, strict=strict, tight=tight
         )
-        placed = grid_seeds(annotation.seeds, nodes, cell, again)
-        seeds = resolve_seeds(boxes, placed, annotation.seeds, nodes)
-        lost = sorted(set(said.seeded) - {seed.label for seed in seeds})
-        # Tags that were seeds neither take the place of ``other``, nor make labels absent that nobody named.
-        rest = said.tagged if lost else annotation.tags
-        joint = Joint(
-            [*rest, *lost],
-            boxes,
-            seeds,
+        there = [(kind, value) for kind in KINDS if kind.there(value := annotation.value(kind))]
+        for kind, value in there:
+            if kind.whole is not None and (whole := kind.whole(value, grid)) is not None:
+                return whole
+        terms = [kind.term(value, grid) for kind, value in there if kind.term is not None]
+        if not any(len(term.labels) for term in terms):
+            return None
+        said = annotation.partition(n_labels, other)
+        kept = resolve_marks(terms, [pair for pair in there if pair[0].term is not None], grid)
+        joint = Joint.of(
+            with_lost(kept, said, annotation, grid),
             n_labels,
             beta,
             other=other,
             complete=said.complete,
-            strict=strict,
-            tight=tight,
-            shares=shares or {},
-            box_areas=union_areas(clipped, cell),
+            shares=shares,
             sum_box_and_seed=sum_box_and_seed,
         )
-        check_room(joint, nodes)
+        check_room(joint, grid)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     return joint
@@ -113,43 +108,50 @@ def frozen_regions(regions: ArrayLike) -> IndexArray:
     return freeze(array, np.int32)
 
 
-def resolve_seeds(
-    boxes: Sequence[Box], seeds: Sequence[Seed], points: Sequence[PixelSeed], regions: IndexArray
-) -> list[Seed]:
-    """The seeds that can be met together, and with the boxes; ``rasterize`` says which they are."""
+def resolve_marks(terms: Sequence[Term], values: Sequence[tuple[Kind, Any]], grid: Grid) -> list[Term]:
+    """The terms with the marks that can be met together, and with the boxes; ``rasterize`` says which."""
     homes: dict[int, set[int]] = {}
-    for box in boxes:
-        homes.setdefault(box.label, set()).update(box.nodes.tolist())
-    kept = [s for s, seed in enumerate(seeds) if seed.node in homes.get(seed.label, (seed.node,))]
+    for home in (home for term in terms for home in term.homes):
+        homes.setdefault(home.label, set()).update(home.nodes.tolist())
+    marks = [(t, m, mark) for t, term in enumerate(terms) for m, mark in enumerate(term.marks)]
+    kept = [one for one in marks if one[2].node in homes.get(one[2].label, (one[2].node,))]
+
+    def strength(one: tuple[int, int, Mark]) -> tuple[float, ...]:
+        kind, value = values[one[0]]
+        return kind.strength(value, grid, *one[1:])
+
+    by_node: dict[int, list[tuple[int, int, Mark]]] = {}
+    for one in kept:
+        by_node.setdefault(one[2].node, []).append(one)
     labels: dict[int, int] = {}
-    for node in {seeds[s].node for s in kept}:
-        here = [s for s in kept if seeds[s].node == node]
-        if len({seeds[s].label for s in here}) > 1:
-            here = [min(here, key=lambda s: distance_to_center(points[s], node, regions))]
-        labels[node] = seeds[here[0]].label
-    for box in boxes:
-        if all(labels.get(node, box.label) != box.label for node in box.nodes.tolist()):
-            del labels[main_node(box)]
-    return [seeds[s] for s in kept if labels.get(seeds[s].node) == seeds[s].label]
+    for node, here in by_node.items():
+        several = len({mark.label for _, _, mark in here}) > 1
+        labels[node] = (max(here, key=strength) if several else here[0])[2].label
+    for home in (home for term in terms for home in term.homes):
+        if all(labels.get(node, home.label) != home.label for node in home.nodes.tolist()):
+            del labels[home.main]
+    right = [(t, m) for t, m, mark in kept if labels.get(mark.node) == mark.label]
+    return [term.keep([m for own, m in right if own == t]) for t, term in enumerate(terms)]
 
 
-def distance_to_center(point: PixelSeed, node: int, regions: IndexArray) -> float:
-    """Distance of the point from the mean place of the superpixel's pixels."""
-    rows, columns = np.nonzero(regions == node)
-    return float(np.hypot(point.y - rows.mean(), point.x - columns.mean()))
+def with_lost(terms: Sequence[Term], said: Partition, annotation: PixelAnnotation, grid: Grid) -> list[Term]:
+    """The terms, with tags for labels that have lost all their marks, and are there nevertheless."""
+    left = {label for term in terms if term.marks for label in term.labels}
+    marked = {k for kind in KINDS for k in kind.labels(annotation.value(kind)) if kind.says in MARKED}
+    lost = sorted(marked - left)
+    if not set(lost) - set(said.boxed):
+        return list(terms)
+    # Tags that were marks neither take the place of ``other``, nor make labels absent that nobody named.
+    tags = [*said.tagged, *(label for label in lost if label in said.seeded)]
+    return [Tagged(tags, grid.strict), *(term for term in terms if term.says != Tagged.says)]
 
 
-def main_node(box: Box) -> int:
-    """The superpixel that has most of the box's pixels."""
-    return int(np.bincount(box.rows.nodes, box.rows.counts).argmax())
-
-
-def check_room(joint: Joint, regions: IndexArray) -> None:
+def check_room(joint: Joint, grid: Grid) -> None:
     """Raise if a superpixel is left that no label may have."""
     if joint.partition.anywhere:
         return
-    inside = np.unique(np.concatenate([box.nodes for box in joint.boxes]))
-    if len(inside) < int(regions.max()) + 1:
+    inside = np.unique(np.concatenate([home.nodes for home in joint.homes]))
+    if len(inside) < grid.n_nodes:
         raise ValueError(
             "every class has a box, and there are pixels outside all boxes: no class is left for them. "
             "Delete the boxes of a class that is there too, and tag it"

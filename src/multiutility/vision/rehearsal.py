@@ -61,6 +61,6 @@ def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | No
     values = {}
     for kind in styled:
         own = [one for one in objects if one.label in style.labels[kind.name]]
-        values[kind.name] = WEAKENED[kind.name](Content(present, own, own))
+        values[kind.name] = WEAKENED[kind.name](Content(present, own, own, own, annotation.mask.shape))
     again = PixelAnnotation(**values)
     return None if again.empty else again

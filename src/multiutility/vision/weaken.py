@@ -73,14 +73,15 @@ def weak_annotation(
 
     ``kinds`` are those to make, such as ``boxes=True``; tags are made unless ``tags=False``. With ``points``,
     everything has seeds, one in each of its segments: an object of a thing, or a connected part of another
-    label. All labels are then tagged, too, those of specks included: nothing else is there.
+    label. All labels are then tagged, too, those of specks included: nothing else is there. So it is with
+    kinds that are made ``everywhere``.
 
     >>> mask = np.array([[1, 1, 1, 1], [1, 2, 2, 1]], dtype=np.uint8)
     >>> from multiutility.datasets.classes import LabelClass
     >>> classes = Classes([LabelClass("grass", (0, 128, 0)), LabelClass("cow", (0, 0, 128), "thing")])
-    >>> weak_annotation(mask, classes, boxes=True)  # doctest: +NORMALIZE_WHITESPACE
-    PixelAnnotation(mask=None, tags=(0,), boxes=(PixelBox(label=1, left=1, top=1, right=3, bottom=2),),
-                    seeds=(), instances=None)
+    >>> boxed = weak_annotation(mask, classes, boxes=True)
+    >>> boxed.tags, boxed.boxes
+    ((0,), (PixelBox(label=1, left=1, top=1, right=3, bottom=2),))
     >>> weak_annotation(mask, classes).tags
     (0, 1)
     >>> both = weak_annotation(mask, classes, points=True)
@@ -91,9 +92,10 @@ def weak_annotation(
     present = labels_of(mask)
     things = things_of(mask, classes) if any(kind.placed for kind in wanted) else ()
     objects = objects_of(mask, things, instances, speck)
-    if points:
+    if points or any(kind.everywhere for kind in wanted):
         rest = objects_of(mask, [k for k in present if k not in things], speck=speck)
-        content = Content(present, objects, sorted([*objects, *rest], key=lambda segment: segment.label))
+        segments = sorted([*objects, *rest], key=lambda segment: segment.label)
+        content = Content(present, objects, segments if points else objects, segments, mask.shape)
     else:
         placed = {thing.label for thing in objects}
         content = Content(tuple(k for k in present if k not in placed), objects, objects)
@@ -111,7 +113,9 @@ def wanted_kinds(kinds: Mapping[str, bool], points: bool) -> list[Kind]:
         raise TypeError(f"no weak annotations {unknown[0]!r}: there are {', '.join(WEAKENED)} and points")
     chosen = {TAGS.name: True, **kinds}
     if points:
-        chosen |= {TAGS.name: True, SEEDS.name: True}
+        chosen |= {SEEDS.name: True}
+    if points or any(kind.everywhere and chosen.get(kind.name) for kind in KINDS):
+        chosen |= {TAGS.name: True}
     return [kind for kind in KINDS if chosen.get(kind.name)]
 
 

@@ -404,7 +404,7 @@ def test_panoptic_pictures_come_back(tmp_path: Path) -> None:
     imported = read_coco(tmp_path / "out")
     assert imported.classes == CLASSES
     assert_same(imported, masked)
-    with pytest.raises(DatasetError, match="tagged has tags, boxes or seeds"):
+    with pytest.raises(DatasetError, match="tagged: has tags, which"):
         write_panoptic(tmp_path / "lossy", CLASSES, mixed_samples())
     write_panoptic(tmp_path / "lossy", CLASSES, mixed_samples(), lossy=True)
     content = json.loads((tmp_path / "out" / "annotations" / "panoptic_train.json").read_text())

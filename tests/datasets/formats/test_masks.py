@@ -134,7 +134,7 @@ def test_masks_come_back(tmp_path: Path, colors: bool) -> None:
 
 
 def test_weak_annotations_are_lost_only_if_told(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="tagged has tags, boxes or seeds"):
+    with pytest.raises(DatasetError, match="tagged: has tags, which"):
         write_masks(tmp_path / "out", CLASSES, mixed_samples())
     write_masks(tmp_path / "out", CLASSES, mixed_samples(), lossy=True)
     assert read_all(read_masks(tmp_path / "out"))["weak"].empty

@@ -99,6 +99,11 @@ FORMATS: dict[str, Format] = {
         takes_images=True,
         masks_only=True,
     ),
+    "scribbles": Format(
+        "a folder of images and one of label images (napari, ilastik): indices, 0 where nothing is said",
+        _later("masks", "read_scribbles"),
+        takes_images=True,
+    ),
     "msrc": Format("MSRCv2 as published: Images, GroundTruth with colors", _later("msrc", "read_msrc")),
     "siftflow": Format(
         "SIFT-flow as published: Images, SemanticLabels with .mat files", _later("siftflow", "read_siftflow")

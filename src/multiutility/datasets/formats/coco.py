@@ -255,7 +255,7 @@ def read_annotation(
         else:
             tags.append(label)
     return PixelAnnotation(
-        canvas.mask, tuple(dict.fromkeys(tags)), tuple(boxes), tuple(seeds), canvas.instances
+        canvas.mask, tuple(dict.fromkeys(tags)), tuple(boxes), tuple(seeds), instances=canvas.instances
     )
 
 

@@ -15,16 +15,17 @@ from multiutility.datasets.formats.coco_areas import encode_runs
 from multiutility.datasets.formats.export import (
     Placed,
     Segment,
-    check_loss,
     filling,
     place_samples,
     segments,
+    without_others,
     write_json,
 )
 from multiutility.datasets.formats.imported import NO_SPLIT, find_in_splits
 from multiutility.datasets.images import image_size, save
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.mask import MASK
 
 Json = dict[str, Any]
 
@@ -175,8 +176,9 @@ def write_panoptic(
     documents: dict[str, Document] = {}
     split_of = find_in_splits(splits or {})
     with filling(out) as folder:
-        for number, sample in enumerate(place_samples(folder / "images", classes, samples), start=1):
-            check_loss(out, sample, lossy=lossy)
+        given = without_others(samples, (MASK,)) if lossy else samples
+        placed = place_samples(folder / "images", classes, given, kept=(MASK,))
+        for number, sample in enumerate(placed, start=1):
             parts = list(segments(sample.annotation, classes))
             for split in split_of.get(sample.name, [NO_SPLIT]):
                 file = f"panoptic_{split}"

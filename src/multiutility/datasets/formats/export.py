@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,14 @@ from multiutility.datasets.writing import (
     write_sample_image,
     write_split,
 )
-from multiutility.kinds import PixelAnnotation
+from multiutility.kinds import KINDS, Kind, PixelAnnotation
+from multiutility.kinds.boxes import BOXES
+from multiutility.kinds.mask import MASK
+from multiutility.kinds.seeds import SEEDS
+from multiutility.kinds.tags import TAGS
+
+# Kinds that most formats have.
+USUAL = (MASK, TAGS, BOXES, SEEDS)
 
 
 @contextmanager
@@ -57,13 +64,16 @@ class Placed:
     annotation: PixelAnnotation
 
 
-def place_samples(folder: Path, classes: Classes, samples: Iterable[NewSample]) -> Iterator[Placed]:
-    """Check samples and put their images into a folder, one by one."""
+def place_samples(
+    folder: Path, classes: Classes, samples: Iterable[NewSample], kept: Collection[Kind] = USUAL
+) -> Iterator[Placed]:
+    """Check samples and put their images into a folder, one by one; raise if kinds are not ``kept``."""
     folder.mkdir(parents=True, exist_ok=True)
     taken: dict[str, None] = {}
     for sample in samples:
         check_name(folder, sample.name, taken)
         check_sample(folder, sample, classes)
+        check_loss(sample, kept)
         taken[sample.name] = None
         write_sample_image(folder, sample)
         image = sample.image
@@ -100,12 +110,21 @@ def segments(annotation: PixelAnnotation, classes: Classes) -> Iterator[Segment]
             yield Segment(label, area & (instances == number), crowd=not number, is_object=bool(number))
 
 
-def check_loss(out: str | Path, sample: Placed, *, lossy: bool) -> None:
-    """Raise if a format that has masks only would lose other annotations, unless that is allowed."""
-    annotation = sample.annotation
-    if not lossy and (annotation.tags or annotation.boxes or annotation.seeds):
-        what = f"{sample.name} has tags, boxes or seeds, which this format cannot keep"
-        raise DatasetError(out, None, what, "choose another format, or let them be lost (--lossy)")
+def check_loss(sample: NewSample, kept: Collection[Kind]) -> None:
+    """Raise if a format would lose annotations that are not of the kinds that it keeps."""
+    there = [kind for kind in KINDS if kind.there(sample.annotation.value(kind))]
+    lost = [kind.words.plural for kind in there if kind not in kept]
+    if lost:
+        file = sample.name if isinstance(sample.image, np.ndarray) else sample.image
+        what = f"has {' and '.join(lost)}, which this format cannot keep"
+        raise DatasetError(file, None, what, "choose another format, or let them be lost (--lossy)")
+
+
+def without_others(samples: Iterable[NewSample], kept: Collection[Kind]) -> Iterator[NewSample]:
+    """Samples with annotations of the kinds that a format keeps, and no others."""
+    for sample in samples:
+        values = {kind.name: sample.annotation.value(kind) for kind in kept}
+        yield replace(sample, annotation=PixelAnnotation(**values, instances=sample.annotation.instances))
 
 
 def write_splits(folder: Path, splits: Mapping[str, Sequence[str]]) -> None:

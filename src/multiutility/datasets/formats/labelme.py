@@ -194,7 +194,7 @@ def read_annotation(record: Record, classes: Classes, height: int, width: int) -
             shape.check(objects_problem(instance))
             canvas.paint(fill_shape(shape, kind, points, height, width), label, instance)
     tags = tuple(dict.fromkeys(map(classes.label, true_flags(record))))
-    return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), canvas.instances)
+    return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), instances=canvas.instances)
 
 
 def check_size(record: Record, height: int, width: int) -> None:

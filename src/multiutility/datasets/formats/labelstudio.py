@@ -238,7 +238,7 @@ def read_annotation(annotation: Record, classes: Classes, height: int, width: in
             else:
                 seeds.append(read_seed(region, label, height, width))
     tags = tuple(dict.fromkeys(map(classes.label, read_choices(annotation))))
-    return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), canvas.instances)
+    return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), instances=canvas.instances)
 
 
 def check_region(region: Region, height: int, width: int) -> None:

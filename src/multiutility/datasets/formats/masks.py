@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from multiutility.datasets.contents import CLASSES, IMAGES, SPLITS
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import code_color, color_codes, distinct, read_color_mask
-from multiutility.datasets.formats.export import check_loss, filling, place_samples, write_splits
+from multiutility.datasets.formats.export import filling, place_samples, without_others, write_splits
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
 from multiutility.datasets.images import (
@@ -37,11 +37,14 @@ from multiutility.datasets.images import (
 from multiutility.datasets.limits import MAX_CLASSES
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
-from multiutility.kinds import PixelAnnotation
+from multiutility.kinds import Kind, PixelAnnotation
 from multiutility.kinds.mask import FOLDER as MASKS
+from multiutility.kinds.mask import MASK
+from multiutility.kinds.scribbles import SCRIBBLES
 
 IMAGE_FOLDERS = (IMAGES, "image", "imgs", "JPEGImages")
 MASK_FOLDERS = (MASKS, "mask", "labels", "annotations", "SegmentationClass")
+STROKE_FOLDERS = (SCRIBBLES.name, "labels", *MASK_FOLDERS)
 ENDINGS = ("", "_mask", "_GT", "_gt", "_L", "_label", "_labels", "_seg")
 NAMES = "classes.txt"
 BLACK: Color = (0, 0, 0)
@@ -50,19 +53,31 @@ BLACK: Color = (0, 0, 0)
 Reader: TypeAlias = Callable[[Path], NDArray[np.uint8]]
 
 
+def read_scribbles(
+    source: str | Path, *, images: str | Path | None = None, masks: str | Path | None = None
+) -> Imported:
+    """Read a folder with images and label images, which say nothing where they are 0; see ``read_masks``."""
+    return read_masks(source, images=images, masks=masks, kind=SCRIBBLES)
+
+
 def read_masks(
-    source: str | Path, *, images: str | Path | None = None, masks: str | Path | None = None, void: int = 0
+    source: str | Path,
+    *,
+    images: str | Path | None = None,
+    masks: str | Path | None = None,
+    void: int = 0,
+    kind: Kind = MASK,
 ) -> Imported:
     """Read a folder with images and masks, each in a folder in it, or wherever it is named.
 
     Masks have indices, with ``void`` for unlabeled pixels: the classes are the other indices in their
     order, from 0. Or masks have colors: those of ``classes.csv``, with black for void unless a class has
     it. Without a list of classes, all indices or colors that occur make one each. Splits are lists in
-    ``splits``.
+    ``splits``. The ``kind`` is what is read: masks, or scribbles.
     """
     home = need_folder(source, "image and mask")
     paths = by_stem(image_files(*pick_folder(home, images, IMAGE_FOLDERS)))
-    enclosed, place = pick_folder(home, masks, MASK_FOLDERS)
+    enclosed, place = pick_folder(home, masks, MASK_FOLDERS if kind is MASK else STROKE_FOLDERS)
     there = by_stem(
         path for path in image_files(enclosed, place) if FORMATS[path.suffix.lower()] in MASK_FORMATS
     )
@@ -82,7 +97,8 @@ def read_masks(
             return NewSample(names[k], image)
         mask = read_one(path)
         need_size(path, mask, image_size(image))
-        return NewSample(names[k], image, PixelAnnotation(mask))
+        values: dict[str, Any] = {kind.name: mask}
+        return NewSample(names[k], image, PixelAnnotation(**values))
 
     splits = read_splits(home.files(home.root / SPLITS, [".txt"]), paths)
     return Imported(classes, Samples(names, read), splits)
@@ -169,9 +185,9 @@ def write_masks(
         raise DatasetError(out, None, "classes have the same color, or that of void", fix)
     with filling(out) as folder:
         (folder / MASKS).mkdir()
-        for sample in place_samples(folder / IMAGES, classes, samples):
+        given = without_others(samples, (MASK,)) if lossy else samples
+        for sample in place_samples(folder / IMAGES, classes, given, kept=(MASK,)):
             annotation, path = sample.annotation, folder / MASKS / f"{sample.name}.png"
-            check_loss(out, sample, lossy=lossy)
             if annotation.mask is not None and colors:
                 save(path, Image.fromarray(classes.palette[annotation.mask]), "PNG")
             elif annotation.mask is not None:

@@ -106,7 +106,7 @@ def read_voc(source: str | Path, *, one_based: bool = True) -> Imported:
         known = {box.label for box in boxes} | {seed.label for seed in seeds}
         known |= set() if mask is None else set((np.unique(mask).astype(int) - 1).tolist())
         labels = tuple(label for label in map(classes.label, tags.get(name, ())) if label not in known)
-        return NewSample(name, path, PixelAnnotation(mask, labels, boxes, seeds, instances))
+        return NewSample(name, path, PixelAnnotation(mask, labels, boxes, seeds, instances=instances))
 
     return Imported(classes, Samples(names, read), splits)
 

@@ -93,7 +93,7 @@ def count_missed(annotation: Joint, labels: NDArray[np.int_], missed: FloatArray
     for label in annotation.partition.tagged:
         missed[label] += float((labels != label).all())
         asked[label] += 1
-    for seed in annotation.seeds:
+    for seed in annotation.marks:
         missed[seed.label] += float(labels[seed.node] != seed.label)
         asked[seed.label] += 1
     for box in annotation.boxes:

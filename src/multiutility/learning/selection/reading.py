@@ -96,10 +96,10 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
     boxes, seeds, nearness, seeded = np.zeros((len(MARKS), *possible.shape))
     for box in annotation.boxes:
         boxes[box.nodes, box.label] = 1.0
-    for seed in annotation.seeds:
+    for seed in annotation.marks:
         seeds[seed.node, seed.label] = 1.0
-    for label in sorted({seed.label for seed in annotation.seeds}):
-        sources = [seed.node for seed in annotation.seeds if seed.label == label]
+    for label in sorted({seed.label for seed in annotation.marks}):
+        sources = [seed.node for seed in annotation.marks if seed.label == label]
         nearness[:, label] = -np.log1p(steps_from(problem, sources))
         seeded[:, label] = 1.0
     return Clues(possible, np.array((boxes, seeds, nearness, seeded)))
