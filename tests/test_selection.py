@@ -23,7 +23,7 @@ from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
-from multiutility.learning.selection.masked import Trial, best_trial
+from multiutility.learning.selection.masked import Masks, Trial, best_trial
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import (
     ALIKE,
@@ -413,6 +413,42 @@ def test_points_help() -> None:
         gains.append(more.score(unseen, fulls(truth, 3)) - few.score(unseen, fulls(truth, 3)))
     assert min(gains) > -0.01
     assert np.mean(gains) > 0.03
+
+
+def test_masks_know_nothing_of_labels_that_they_do_not_show() -> None:
+    problems, labelings = cloudy(0, 4)
+    # Label 2 is in no mask; one node of the last example cannot have label 0.
+    shown = [np.where(y == 2, -1, y) for y in labelings]
+    masks = Masks(Nodes(make_examples(problems, fulls(shown, 3)), range(4), ()), range(4))
+    weak = np.full((12, 3), (0.3, 0.1, 0.6))
+    possible = np.ones((12, 3), dtype=np.bool_)
+    possible[5, 0] = False
+    features = masks.data.features(3)
+    found = masks.opinion(features, None, weak, possible)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[:, 2], 0.6)
+    assert found[5].tolist() == pytest.approx([0.0, 0.4, 0.6])
+    own = probabilities(features, masks.whole)[:, :2]
+    others = np.arange(12) != 5
+    np.testing.assert_allclose(found[others, :2], (0.4 * own / own.sum(axis=1, keepdims=True))[others])
+
+
+def test_masks_that_show_few_labels_do_not_spoil_what_tags_tell() -> None:
+    """Varied tags tell all labels apart; masks that show three of eight must not make it worse."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((8, 16))
+    problems, labelings = [], []
+    for n in range(80):
+        labels = np.repeat(rng.permutation(3 if n < 5 else 8)[:3], 4)
+        features = centers[labels] + 1.5 * rng.standard_normal((12, 16))
+        edges = np.column_stack((np.arange(11), np.arange(1, 12)))
+        problems.append(LabelingProblem(features, edges, np.ones((11, 1))))
+        labelings.append(labels.astype(np.int32))
+    train, truth = slice(0, 60), fulls(labelings[60:], 8)
+    weak = learner(alpha=1.0).fit(problems[train], tags(labelings[train], 8))
+    mixed = [*fulls(labelings[:5], 8), *tags(labelings[5:60], 8)]
+    more = learner(alpha=1.0).fit(problems[train], mixed)
+    assert more.score(problems[60:], truth) > weak.score(problems[60:], truth) - 0.03
 
 
 def test_wrong_annotations_are_left_out_and_make_no_difference() -> None:
