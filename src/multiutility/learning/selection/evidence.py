@@ -54,11 +54,14 @@ def merit(matrices: Sequence[FloatArray]) -> float:
 
 def resampled(matrices: Sequence[FloatArray], random_state: int = 0) -> FloatArray:
     """Scores [B, 3] of examples that are drawn with replacement; the same draws for as many examples."""
-    n_examples = len(matrices)
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(n_examples, np.full(n_examples, 1 / n_examples), N_DRAWN)
     stack = np.array(matrices)
-    return np.array([scores(np.tensordot(weights, stack, 1)) for weights in drawn])
+    return np.array([scores(np.tensordot(times, stack, 1)) for times in draws(len(stack), random_state)])
+
+
+def draws(n_examples: int, random_state: int = 0) -> NDArray[np.int_]:
+    """How often each example is drawn [B, N] if as many are drawn as there are, with replacement."""
+    rng = np.random.default_rng(random_state)
+    return np.asarray(rng.multinomial(n_examples, np.full(n_examples, 1 / n_examples), N_DRAWN))
 
 
 def surely_better(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> bool:

@@ -34,6 +34,7 @@ from multiutility.learning.selection.evidence import (
     scores,
     surely_better,
 )
+from multiutility.learning.selection.provable import rate_of
 from multiutility.learning.selection.reading import Known, Reading, clues_of, of_neighbors
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import fit_hinges
@@ -301,8 +302,8 @@ class Trials:
         soft, read = (self.trial(one, alpha, self.power) for one in (SOFT, READ))
         if surely_better(soft.confusions, read.confusions):
             return (READ,)
-        errors = {one: held_out_errors(self.data, self.told[one], self.power) for one in (SOFT, READ)}
-        return (SOFT, READ) if errors[SOFT] < errors[READ] else (READ,)
+        errors = [held_out_errors(self.data, self.told[one], self.power) for one in (SOFT, READ)]
+        return (SOFT, READ) if rate_of(errors[0]) < rate_of(errors[1]) else (READ,)
 
 
 def compare(trials: Trials, alpha: float | None, fixed: bool) -> list[Trial]:

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from multiutility.annotations import Joint
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray
+from multiutility.learning.selection.evidence import draws
 from multiutility.learning.selection.reading import possible_labels
 from multiutility.problem import LabelingProblem
 
@@ -51,6 +52,21 @@ class Errors(NamedTuple):
         pairs = (self.missed, self.asked), (self.wrong, self.given), (self.merged, self.seeds)
         rates = [np.divide(a, b, out=np.zeros_like(b), where=b > 0)[named] for a, b in pairs]
         return float(np.mean(rates))
+
+
+def rate_of(errors: Sequence[Errors]) -> float:
+    """Rate of the errors of all examples together."""
+    return Errors(*np.sum(errors, axis=0)).rate
+
+
+def surely_fewer(first: Sequence[Errors], second: Sequence[Errors]) -> bool:
+    """Whether the rate of the second is lower by more than its standard error, by a paired bootstrap."""
+    gain = rate_of(first) - rate_of(second)
+    if gain <= 0:
+        return False
+    pairs = np.array([first, second])
+    rates = [[Errors(*np.tensordot(times, one, 1)).rate for one in pairs] for times in draws(len(first))]
+    return bool(gain > np.diff(rates, axis=1).std())
 
 
 def provable_errors(

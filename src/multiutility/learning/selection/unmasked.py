@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from multiutility.learning.selection.choice import (
     places_model,
     usual_balance,
 )
-from multiutility.learning.selection.provable import provable_errors
+from multiutility.learning.selection.provable import Errors, provable_errors, rate_of, surely_fewer
 from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import fit_hinges
@@ -58,15 +58,39 @@ def unproven(
         for name, told in candidates.items()
         for power in powers
     }
-    best, power = min(errors, key=lambda pair: errors[pair])
+    best, power = fewest_errors(errors)
     facts = {
         "start": best,
         "class_weight": power,
-        "provable_error": {f"{name}, {one:g}": round(error, 4) for (name, one), error in errors.items()},
+        "provable_error": {
+            f"{name}, {one:g}": round(rate_of(some), 4) for (name, one), some in errors.items()
+        },
     }
     posteriors = dict(zip(data.weak, candidates[best], strict=True))
     trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
     return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
+
+
+def fewest_errors(errors: Mapping[tuple[str, float], Sequence[Errors]]) -> tuple[str, float]:
+    """Return the first way to read annotations, or the last that has surely fewer errors than those before.
+
+    Each is taken with the power of class weights that has the fewest.
+
+    >>> few, many = (Errors(*np.array([[n], [9.0], [n], [9.0], [0.0], [0.0]])) for n in (2.0, 3.0))
+    >>> fewest_errors({("soft", 0.0): [many] * 4, ("soft", 0.5): [few] * 4, ("places", 0.0): [many] * 4})
+    ('soft', 0.5)
+    >>> fewest_errors({("soft", 0.0): [few, few, many], ("places", 0.0): [few, many, few]})
+    ('soft', 0.0)
+    """
+    names = dict.fromkeys(name for name, _ in errors)
+    each = [
+        min((key for key in errors if key[0] == name), key=lambda key: rate_of(errors[key])) for name in names
+    ]
+    best = each[0]
+    for other in each[1:]:
+        if surely_fewer(errors[best], errors[other]):
+            best = other
+    return best
 
 
 def unproven_balances(data: Data) -> tuple[float, ...]:
@@ -117,16 +141,15 @@ def halves(data: Data, posteriors: Sequence[FloatArray]) -> list[list[Targets]]:
     return found
 
 
-def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> float:
-    """Rate of provable errors of stand-ins, each of one half of the examples and judged on the other."""
+def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> list[Errors]:
+    """Provable errors of examples by stand-ins, each of one half of the examples and judged on the other."""
     models = [fit_hinges(parts, RIDGE, balance, n_steps=STEPS) for parts in halves(data, posteriors)]
-    places = evenly(range(len(data.weak)), 4 * MOST_WEAK)
-    problems = [data.examples[data.weak[place]].problem for place in places]
-    annotations = [data.annotation(data.weak[place]) for place in places]
-    labelings = [
-        probabilities(data.features(data.weak[place]), models[place % 2]).argmax(axis=1) for place in places
-    ]
-    return provable_errors(problems, annotations, labelings).rate
+    found = []
+    for place in evenly(range(len(data.weak)), 4 * MOST_WEAK):
+        n = data.weak[place]
+        labels = probabilities(data.features(n), models[place % 2]).argmax(axis=1)
+        found.append(provable_errors([data.examples[n].problem], [data.annotation(n)], [labels]))
+    return found
 
 
 def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
