@@ -139,7 +139,8 @@ def areas_and_boxes(annotation: PixelAnnotation, classes: Classes) -> list[Json]
     ]
     for box in annotation.boxes:
         width, height = box.right - box.left, box.bottom - box.top
-        fields = {"bbox": [box.left, box.top, width, height], "area": width * height, "iscrowd": 0}
+        place = [box.left, box.top, width, height]
+        fields = {"bbox": place, "area": width * height, "iscrowd": int(not box.tight)}
         found.append({"category_id": box.label + 1, "segmentation": [], **fields})
     return found
 
