@@ -13,6 +13,10 @@ from multiutility.annotations import LOOSE, Box, Boxes, Full, Profile, estimate_
 from multiutility.annotations.lines import loosened
 from multiutility.datasets import Classes, DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats.coco import read_coco
+from multiutility.datasets.formats.coco_export import write_coco
+from multiutility.datasets.formats.export import USUAL, without_others
+from multiutility.datasets.formats.labelme import write_labelme
 from multiutility.kinds import TABLES, PixelAnnotation, PixelBox
 from multiutility.kinds.boxes import BOXES, box_nodes, loose, loosen
 from multiutility.kinds.drawing import Sketch
@@ -191,6 +195,19 @@ def test_rehearsals_have_loose_boxes_where_others_do() -> None:
         assert made.tight == box.tight
         expected = (10, 10, 22, 22) if box.tight else (8, 8, 24, 24)
         assert (made.left, made.top, made.right, made.bottom) == pytest.approx(expected)
+
+
+def test_formats_keep_loose_boxes_or_refuse_them(tmp_path: Path) -> None:
+    classes, image = Classes.from_names(["grass", "cow"]), np.zeros((20, 30, 3), dtype=np.uint8)
+    boxes = (PixelBox(1, 2, 3, 12, 13, tight=False), PixelBox(1, 15, 3, 20, 9))
+    sample = NewSample("a", image, PixelAnnotation(boxes=boxes))
+    write_coco(tmp_path / "coco", classes, [sample], {})
+    (again,) = read_coco(tmp_path / "coco").samples
+    assert again.annotation.boxes == boxes
+    with pytest.raises(DatasetError, match="has loose boxes, which this format cannot keep"):
+        write_labelme(tmp_path / "labelme", classes, [sample], {})
+    (left,) = without_others([sample], USUAL)
+    assert left.annotation.boxes == boxes[1:]
 
 
 def test_margins_of_loosened_boxes_are_half_on_each_side() -> None:

@@ -124,8 +124,8 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, and tags, boxes and seeds "
-            "where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, loose boxes (except coco), "
+            "and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -340,7 +340,9 @@ def export_format(
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
         kept = (MASK,) if format_.masks_only else USUAL
-        write(out, dataset.classes, without_others(samples, kept) if lossy else samples, dataset.splits)
+        if lossy:
+            samples = without_others(samples, kept, loose=format_.loose_boxes)
+        write(out, dataset.classes, samples, dataset.splits)
     return counts_of(dataset, skipped)
 
 

@@ -78,7 +78,8 @@ def write_coco(
     documents: dict[str, Document] = {}
     split_of = find_in_splits(splits or {})
     with filling(out) as folder:
-        for number, sample in enumerate(place_samples(folder / "images", classes, samples), start=1):
+        placed = place_samples(folder / "images", classes, samples, loose=True)
+        for number, sample in enumerate(placed, start=1):
             for part, annotations in parts.items():
                 found = list(annotations(sample))
                 for split in split_of.get(sample.name, [NO_SPLIT]):
