@@ -66,7 +66,7 @@ def random_boxes(rng: np.random.Generator) -> Example:
     """Boxes with all options and profiles."""
     picture, problem, options = drawn(rng, "tb")
     profile = Profile(rng.random(3), rng.random(2)) if rng.random() < 0.5 else LINEAR
-    boxes = [picture.box(box) for box in picture.boxes]
+    boxes = [picture.box(box, tight=rng.random() < 0.7) for box in picture.boxes]
     boxes = [box.with_profile(profile) if rng.random() < 0.5 else box for box in boxes]
     options |= {name: picture.options.get(name) for name in ("other", "tight")}
     return Boxes(boxes, picture.n_labels, picture.tags, picture.options["beta"], **options), problem

@@ -65,7 +65,7 @@ class Picture:
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         return LabelingProblem(np.zeros((len(sizes), 1)), pairs, np.ones((len(pairs), 1)), sizes)
 
-    def box(self, box: PixelBox) -> Box:
+    def box(self, box: PixelBox, *, tight: bool = True) -> Box:
         """The box in nodes."""
         rows, columns = box.shrunk()
         part = self.regions[np.ix_(rows, columns)]
@@ -77,6 +77,7 @@ class Picture:
             area=width * height,
             row_positions=[(y + 0.5 - box.top) / height for y in rows],
             column_positions=[(x + 0.5 - box.left) / width for x in columns],
+            tight=tight,
         )
 
     def rasterize(self) -> Joint:

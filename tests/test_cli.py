@@ -180,6 +180,29 @@ def test_summary_counts_and_draws(folder: Path, tmp_path: Path) -> None:
     assert "cow" in text
 
 
+def test_boxes_are_made_loose_and_taken_as_loose(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("weaken", folder, tmp_path / "loose", "--loosen-boxes", 0.2).exit_code == 0
+    assert run("weaken", folder, tmp_path / "tight", "--boxes").exit_code == 0
+    pairs = zip(DatasetFolder(tmp_path / "loose"), DatasetFolder(tmp_path / "tight"), strict=True)
+    boxes = [pair for one, two in pairs for pair in zip(one.marks.boxes, two.marks.boxes, strict=True)]
+    assert boxes
+    assert all(not one.tight and two.tight and one.left <= two.left for one, two in boxes)
+    assert run("weaken", folder, tmp_path / "x", "--loosen-boxes", 2).exit_code == 2
+    taken: list[bool] = []
+
+    def look(_self: object, dataset: DatasetFolder) -> None:
+        taken.extend({box.tight for one in dataset for box in one.annotation().boxes})
+        raise ValueError("seen enough")
+
+    monkeypatch.setattr("multiutility.vision.segmenter.Segmenter.fit", look)
+    for options in ((), ("--loose-boxes",)):
+        given = ("--out", tmp_path / "model.safetensors", *options)
+        assert "seen enough" in run("train", tmp_path / "tight", *given).stderr
+    assert taken == [True, False]
+
+
 def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: Path) -> None:
     weak = DatasetFolder(trained / "weak")
     assert weak.names == DatasetFolder(folder).split("train").names

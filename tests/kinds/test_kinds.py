@@ -17,7 +17,9 @@ LABELS, WHOLE = st.integers(0, 5), st.integers(-3, 40)
 SIDES = st.floats(-1e6, 1e6, allow_nan=False) | WHOLE
 ENTRIES: dict[str, st.SearchStrategy[Any]] = {
     "tags": LABELS,
-    "boxes": st.builds(lambda k, x, y: PixelBox(k, x, y, x + 7, y + 9.5), LABELS, SIDES, SIDES),
+    "boxes": st.builds(
+        lambda k, x, y, tight: PixelBox(k, x, y, x + 7, y + 9.5, tight), LABELS, SIDES, SIDES, st.booleans()
+    ),
     "seeds": st.builds(PixelSeed, LABELS, WHOLE, WHOLE),
 }
 MARKS = {"tags": (2, 0), "boxes": (PixelBox(1, 0, 0, 3, 2),), "seeds": (PixelSeed(4, 1, 1),)}
@@ -42,7 +44,8 @@ def test_a_kind_has_either_a_table_or_index_images_of_its_own() -> None:
 def test_a_row_reads_as_the_entry_that_it_was_made_of(name: str, data: st.DataObject) -> None:
     table, entry, wrong = TABLES[name], data.draw(ENTRIES[name]), list[tuple[str, str]]()
     texts = table.fields(entry)
-    assert len(texts) == len(table.columns) == len(table.header) - 2
+    assert len(texts) == len(table.columns) + len(table.optional)
+    assert len(table.header) == len(table.columns) + 2
     assert table.parse(table.label(entry), texts, wrong) == entry
     assert wrong == []
 

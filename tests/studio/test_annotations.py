@@ -115,6 +115,39 @@ def test_foreign_columns_marks_and_line_ends_stay(folder: Path) -> None:
     assert (folder / "boxes.csv").read_bytes().decode("utf-8").split("\r\n")[1:] == [rows[0], rows[2], ""]
 
 
+def test_loose_boxes_stay_loose_when_they_are_moved(folder: Path) -> None:
+    header, rows = (
+        "tight,image,label,left,top,right,bottom\n",
+        ["0,one,cow,4,5,20,30\n", "1,two,sky,0,0,9,9\n"],
+    )
+    (folder / "boxes.csv").write_text(header + "".join(rows))
+    annotations = Annotations(folder)
+    (box,) = annotations.marks("one")["boxes"]
+    assert box == {**COW, "tight": 0.0}
+    assert "tight" not in annotations.marks("two")["boxes"][0]
+    new = marks(["grass"], [{**box, "left": 6.0}, COW])
+    annotations.write_marks("one", new, version(annotations, "one"))
+    moved = ["0,one,cow,6,5,20,30\n", ",one,cow,4,5,20,30\n"]
+    assert (folder / "boxes.csv").read_text() == "".join([header, *moved, rows[1]])
+
+
+def test_the_column_of_loose_boxes_comes_with_the_first_of_them(folder: Path) -> None:
+    header, row = "image,label,left,top,right,bottom", "two,sky,0,0,9,9"
+    (folder / "boxes.csv").write_text(f"{header}\n{row}\n")
+    annotations = Annotations(folder)
+    annotations.write_marks("one", marks([], [COW]), version(annotations, "one"))
+    assert (folder / "boxes.csv").read_text() == f"{header}\n{row}\none,cow,4,5,20,30\n"
+    loose = marks([], [{**COW, "tight": 0}])
+    annotations.write_marks("one", loose, version(annotations, "one"))
+    expected = f"{header},tight\n{row},\none,cow,4,5,20,30,0\n"
+    assert (folder / "boxes.csv").read_text() == expected
+    (folder / "boxes.csv").unlink()
+    annotations.write_marks("one", loose, version(annotations, "one"))
+    assert (folder / "boxes.csv").read_text() == f"{header},tight\none,cow,4,5,20,30,0\n"
+    with pytest.raises(ValueError, match="tight is 2: neither 1 nor 0"):
+        annotations.write_marks("one", marks([], [{**COW, "tight": 2}]), version(annotations, "one"))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -6,13 +6,14 @@ from multiutility.annotations.boxes import Boxes
 from multiutility.annotations.expected import Expected
 from multiutility.annotations.full import Full
 from multiutility.annotations.joint import Joint
-from multiutility.annotations.lines import LINEAR, UNIFORM, Profile
+from multiutility.annotations.lines import LINEAR, LOOSE, UNIFORM, Profile
 from multiutility.annotations.seed import Gaussian, Seed
 from multiutility.annotations.seeds import Seeds
 from multiutility.annotations.tags import Tags, estimate_areas
 
 __all__ = [
     "LINEAR",
+    "LOOSE",
     "UNIFORM",
     "Annotation",
     "Box",

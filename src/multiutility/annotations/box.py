@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multiutility.annotations.full import Full
-from multiutility.annotations.lines import UNIFORM, Lines, Profile, line_costs
+from multiutility.annotations.lines import LOOSE, UNIFORM, Lines, Profile, line_costs
 from multiutility.arrays import FloatArray, IndexArray, freeze, frozen_floats
 from multiutility.problem import LabelingProblem
 
@@ -25,7 +25,8 @@ class Box:
     the box before shrinking, in the unit of the node sizes (by default, the number of cells given).
     ``row_positions`` and ``column_positions`` in 0..1 are the places of the rows and columns in the box
     before shrinking (by default, evenly spread). ``profile`` says what empty rows and columns cost:
-    ``row_costs`` and ``column_costs``, nu and omega in eq. kappa-il-bb.
+    ``row_costs`` and ``column_costs``, nu and omega in eq. kappa-il-bb. By default, it is uniform, or
+    ``LOOSE`` if the box is not ``tight``: the object is then inside, and need not touch the sides.
 
     >>> regions = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]])
     >>> part = regions[1:3, 1:3]
@@ -43,6 +44,7 @@ class Box:
     nodes: IndexArray
     row_costs: FloatArray
     column_costs: FloatArray
+    tight: bool
 
     def __init__(
         self,
@@ -50,10 +52,13 @@ class Box:
         rows: Iterable[ArrayLike],
         columns: Iterable[ArrayLike],
         area: float | None = None,
-        profile: Profile = UNIFORM,
+        profile: Profile | None = None,
         row_positions: ArrayLike | None = None,
         column_positions: ArrayLike | None = None,
+        *,
+        tight: bool = True,
     ) -> None:
+        costs = profile or (UNIFORM if tight else LOOSE)
         across, down = Lines(rows, row_positions, "rows"), Lines(columns, column_positions, "columns")
         nodes = np.unique(across.nodes)
         if not np.array_equal(nodes, np.unique(down.nodes)):
@@ -64,8 +69,9 @@ class Box:
         object.__setattr__(self, "columns", down)
         object.__setattr__(self, "area", float(frozen_floats([size], "area", (1,), "areas", minimum=0.0)[0]))
         object.__setattr__(self, "nodes", freeze(nodes, np.int32))
-        object.__setattr__(self, "row_costs", line_costs(across, self.area, profile.rows))
-        object.__setattr__(self, "column_costs", line_costs(down, self.area, profile.columns))
+        object.__setattr__(self, "row_costs", line_costs(across, self.area, costs.rows))
+        object.__setattr__(self, "column_costs", line_costs(down, self.area, costs.columns))
+        object.__setattr__(self, "tight", bool(tight))
 
     @property
     def sides(self) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
@@ -77,6 +83,19 @@ class Box:
         """The node that has most of the box's cells."""
         return int(np.bincount(self.rows.nodes, self.rows.counts).argmax())
 
+    @property
+    def reached(self) -> FloatArray:
+        """How likely the object reaches each of the nodes, against the likeliest lines: 1 if it is tight.
+
+        >>> Box(0, rows=[[0, 1, 2]], columns=[[0], [1], [2]], tight=False).reached.round(2)
+        array([0.67, 1.  , 0.67])
+        """
+        if self.tight:
+            return np.ones(len(self.nodes))
+        pairs = ((self.rows, self.row_costs), (self.columns, self.column_costs))
+        down, across = (lines.spread(costs / costs.max())[self.nodes] for lines, costs in pairs)
+        return down * across
+
     def with_profile(self, profile: Profile) -> Self:
         """The same box with another profile."""
         box = copy.copy(self)
@@ -85,7 +104,8 @@ class Box:
         return box
 
     def __repr__(self) -> str:
-        return f"Box(label={self.label}, nodes={self.nodes.tolist()}, area={self.area:g})"
+        loose = "" if self.tight else ", tight=False"
+        return f"Box(label={self.label}, nodes={self.nodes.tolist()}, area={self.area:g}{loose})"
 
 
 def estimate_profiles(
@@ -96,8 +116,9 @@ def estimate_profiles(
 ) -> dict[int, Profile]:
     """Profile of each label that has boxes: the mean share of its boxes' rows and columns that it fills.
 
-    ``boxes[n]`` are boxes of ``problems[n]``, whose labeling is ``fulls[n]``; void is left out. Unlike the
-    uniform profile, a learned one also knows how much of the boxes its label fills altogether.
+    ``boxes[n]`` are boxes of ``problems[n]``, whose labeling is ``fulls[n]``; void is left out, and
+    so are loose boxes: see ``loosened`` for theirs. Unlike the uniform profile, a learned one also knows how
+    much of the boxes its label fills altogether.
 
     >>> problem = LabelingProblem(np.zeros((3, 1)), [], np.zeros((0, 1)))
     >>> box = Box(1, rows=[[0], [1], [2]], columns=[[0, 1, 2]])
@@ -110,7 +131,7 @@ def estimate_profiles(
     for group, problem, full in zip(boxes, problems, fulls, strict=True):
         shares = full.histogram(problem) / problem.node_sizes[:, np.newaxis]
         for box in group:
-            if shares[box.nodes].any():
+            if box.tight and shares[box.nodes].any():
                 curves = [filled(lines, shares, box.label, n_places) for lines in (box.rows, box.columns)]
                 seen.setdefault(box.label, []).append(curves)
     return {label: Profile(*np.mean(curves, axis=0)) for label, curves in sorted(seen.items())}

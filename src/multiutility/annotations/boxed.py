@@ -1,4 +1,4 @@
-"""The term of boxes: every row and column of a box has its label."""
+"""The term of boxes: every row and column of a box has its label, or may have it if the box is loose."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from multiutility.annotations.box import Box
+from multiutility.annotations.lines import MARGIN
 from multiutility.annotations.term import Says, Shared, Subset, Term
 from multiutility.arrays import IndexArray, check_range, check_values, index_array
 from multiutility.constraints import Cover
@@ -17,6 +18,8 @@ from multiutility.constraints import Cover
 @dataclass(frozen=True, eq=False)
 class Boxed(Term):
     """Boxes around all things of their labels; with ``tight``, the label touches the four sides of each.
+
+    That is, of each that is tight itself.
 
     ``areas`` are those of the union of the boxes of a label (by default, the sum).
     """
@@ -40,8 +43,8 @@ class Boxed(Term):
 
     @property
     def sizes(self) -> Mapping[int, float]:
-        """Half the area of the boxes."""
-        return {label: self._area(label) / 2 for label in set(self.labels)}
+        """Half the area of the boxes, or of the tight ones that are expected inside of loose ones."""
+        return {label: self._area(label) / 2 * self._inside(label) for label in set(self.labels)}
 
     def check(self, n_labels: int) -> None:
         """Raise if labels or areas cannot be."""
@@ -66,7 +69,7 @@ class Boxed(Term):
 
     def covers(self, _shared: Shared) -> Iterable[Cover]:
         """Sides of tight boxes, those of the same nodes once."""
-        boxes = self.boxes if self.tight else ()
+        boxes = [box for box in self.boxes if box.tight] if self.tight else []
         sides = {(box.label, side.tobytes()): side for box in boxes for side in box.sides}
         return [(side, label) for (label, _), side in sides.items()]
 
@@ -76,3 +79,11 @@ class Boxed(Term):
 
     def _area(self, label: int) -> float:
         return self.areas.get(label, sum(box.area for box in self.boxes if box.label == label))
+
+    def _inside(self, label: int) -> float:
+        """Part of the boxes' area that tight boxes are expected to have: 1 if all of them are tight."""
+        boxes = [box for box in self.boxes if box.label == label]
+        loose = sum(box.area for box in boxes if not box.tight)
+        if loose == 0:
+            return 1.0
+        return 1 - (1 - (1 - MARGIN) ** 2) * loose / sum(box.area for box in boxes)

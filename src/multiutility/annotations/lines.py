@@ -80,6 +80,11 @@ class Lines:
         owner = owners(self.starts)
         return np.bincount(owner, self.counts * values[self.nodes]) / np.bincount(owner, self.counts)
 
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Mean over the cells of each node of what their lines have: [P] to [V], 0 for nodes of no line."""
+        cells = np.bincount(self.nodes, self.counts)
+        return np.bincount(self.nodes, self.counts * values[owners(self.starts)]) / np.maximum(cells, 1)
+
     def __repr__(self) -> str:
         return f"Lines({len(self)})"
 
@@ -121,6 +126,34 @@ UNIFORM = Profile([0.5], [0.5])
 
 LINEAR = Profile([0.0, 1.0, 0.0], [0.0, 1.0, 0.0])
 """Half of the box is the object, linearly less from the middle to the sides."""
+
+MARGIN, N_MARGINS = 0.25, 10
+"""How far a side of a loose box is from its object at most, as a share of the box; how many are tried."""
+
+
+def loosened(profile: Profile) -> Profile:
+    """Profile of a loose box, given that of the tight box inside.
+
+    Each of the four margins between the two is anywhere from 0 to a quarter of the loose box, all alike. So
+    the object reaches a line with a chance that falls to 0 at the sides, and is three quarters as long there.
+
+    >>> loosened(UNIFORM).rows[::5]
+    array([0.   , 0.375, 0.375, 0.375, 0.   ])
+    """
+    places = np.linspace(0.0, 1.0, 2 * N_MARGINS + 1)
+    margins = (np.arange(N_MARGINS) + 0.5) * MARGIN / N_MARGINS
+    before, after = np.meshgrid(margins, margins)
+    inside = (places - before[..., np.newaxis]) / (1 - before - after)[..., np.newaxis]
+    reached = (inside > 0) & (inside < 1)
+    shares = [
+        np.where(reached, np.interp(inside, np.linspace(0.0, 1.0, len(tight)), tight), 0.0).mean(axis=(0, 1))
+        for tight in (profile.rows, profile.columns)
+    ]
+    return Profile(*((1 - MARGIN) * share for share in shares))
+
+
+LOOSE = loosened(UNIFORM)
+"""Of a loose box: half of the tight box inside is the object, and the sides are reached by chance."""
 
 
 def line_costs(lines: Lines, area: float, shares: FloatArray) -> FloatArray:

@@ -124,8 +124,8 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, and tags, boxes and seeds "
-            "where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, loose boxes (except coco), "
+            "and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -188,6 +188,16 @@ def weaken(
         bool,
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
     ] = False,
+    loosen_boxes: Annotated[
+        float,
+        typer.Option(
+            "--loosen-boxes",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Make boxes that are larger than things by this share, such as 0.2, and loose (tight = 0).",
+        ),
+    ] = 0.0,
     random_state: RandomStateOption = 0,
     skip_bad: SkipBadOption = False,
     overwrite: OverwriteOption = False,
@@ -196,7 +206,8 @@ def weaken(
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
     Without --boxes, --seeds, --points and --scribbles, tags are made. Things that get a box or seed get no
-    tag, except with --points and --scribbles, which name all that is in an image.
+    tag, except with --points and --scribbles, which name all that is in an image. --loosen-boxes makes boxes,
+    too.
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
@@ -212,12 +223,14 @@ def weaken(
     if not masked:
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
-    some = {"boxes": boxes, "seeds": seeds, "points": points, "scribbles": scribbles}
+    some = {"boxes": boxes or loosen_boxes > 0, "seeds": seeds, "points": points, "scribbles": scribbles}
     kinds = {"tags": tags or not any(some.values()), **some}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with writing(outputs), stages() as note:
         note.begin("choosing")
-        weakened = weaken_dataset(dataset, random_state, kept, **kinds, other=other)
+        weakened = weaken_dataset(
+            dataset, random_state, kept, **kinds, other=other, loosen_boxes=loosen_boxes
+        )
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
         write_dataset(out, weakened.classes, samples, splits)
     if json:
@@ -327,7 +340,9 @@ def export_format(
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
         kept = (MASK,) if format_.masks_only else USUAL
-        write(out, dataset.classes, without_others(samples, kept) if lossy else samples, dataset.splits)
+        if lossy:
+            samples = without_others(samples, kept, loose=format_.loose_boxes)
+        write(out, dataset.classes, samples, dataset.splits)
     return counts_of(dataset, skipped)
 
 

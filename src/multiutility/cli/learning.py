@@ -27,6 +27,7 @@ from multiutility.cli.options import (
     HalfOption,
     JobsOption,
     JsonOption,
+    LooseBoxesOption,
     MemoryLimitOption,
     Method,
     MethodOption,
@@ -71,6 +72,7 @@ def train(
     beta: BetaOption = defaults.BETA,
     areas: AreasOption = None,
     class_weight: ClassWeightOption = None,
+    loose_boxes: LooseBoxesOption = False,
     optimizer: OptimizerOption = Optimizer.frank_wolfe,
     features: FeaturesOption = Features.deep,
     superpixels: SuperpixelsOption = None,
@@ -97,6 +99,7 @@ def train(
 
     Example: [b]multiutility train DIR --split train --out model.safetensors[/b]
     """
+    from multiutility.kinds.boxes import BOXES, loose
     from multiutility.vision.about import about_lines
     from multiutility.vision.segmenter import Segmenter
 
@@ -107,6 +110,8 @@ def train(
         checkpoint = find_checkpoint(out, resume)
         with workers(cluster, shards) as executor, stages() as note:
             dataset, skipped = usable(dataset, skip_bad, cores(jobs), note)
+            if loose_boxes:
+                dataset = dataset.changed(BOXES.name, loose)
             model = Segmenter(
                 features=features.value,
                 C=C,

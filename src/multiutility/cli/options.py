@@ -209,6 +209,13 @@ SkipBadOption: TypeAlias = Annotated[
     bool,
     typer.Option("--skip-bad", help="Leave out images that cannot be read or used, and list them."),
 ]
+LooseBoxesOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--loose-boxes",
+        help="Take all boxes as loose: things are inside, and need not touch the sides (tight = 0).",
+    ),
+]
 OverwriteOption: TypeAlias = Annotated[
     bool,
     typer.Option(

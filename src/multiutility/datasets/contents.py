@@ -182,7 +182,7 @@ def read_entries(
     if not os.path.lexists(path):
         return {}
     entries: Entries[T] = {}
-    for row, (image, label, *values) in read_table(path, table.header, (), problems):
+    for row, (image, label, *values) in read_table(path, table.header, tuple(table.optional), problems):
         wrong: list[Problem] = []
         name = names.find(image, wrong)
         entry = table.parse(labels.find(label, wrong), values, wrong)

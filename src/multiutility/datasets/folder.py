@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,7 @@ class DatasetFolder:
         masks/NAME.png       8-bit indices: 0 void, k the k-th row of classes.csv
         instances/NAME.png   ids of objects, 0 for none
         tags.csv             image,label
-        boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive
+        boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive; [,tight]
         seeds.csv            image,label,x,y
         scribbles/NAME.png   as masks, but 0 says nothing: other annotations of the image count, too
         splits/NAME.txt      one image a line
@@ -154,6 +154,17 @@ class DatasetFolder:
         part.names = tuple(map(self._find, names))
         part._members = frozenset(part.names)
         return part
+
+    def changed(self, kind: str, change: Callable[[Any], Any]) -> DatasetFolder:
+        """The same dataset, with each entry of the table of a kind replaced by what ``change`` makes of it.
+
+        What is changed is only read so: files stay as they are.
+        """
+        old = self._contents.entries.get(kind, {})
+        new = {name: [(row, change(entry)) for row, entry in rows] for name, rows in old.items()}
+        other = copy.copy(self)
+        other._contents = replace(self._contents, entries={**self._contents.entries, kind: new})
+        return other
 
     def __getitem__(self, name: str) -> Sample:
         return self._sample(self._find(name))

@@ -138,13 +138,14 @@ def write_sample_image(folder: Path, sample: NewSample) -> None:
 
 
 def write_entries(path: Path, table: Table[T], classes: Classes, entries: Mapping[str, Sequence[T]]) -> None:
-    """Write a table of annotations, given by image, at once."""
+    """Write a table of annotations, given by image, at once; optional columns only if they are needed."""
+    optional = table.written(entry for group in entries.values() for entry in group)
     rows = (
-        (name, classes[table.label(entry)].name, *table.fields(entry))
+        (name, classes[table.label(entry)].name, *table.fields(entry, optional))
         for name, group in entries.items()
         for entry in group
     )
-    write_table(path, table.header, rows)
+    write_table(path, (*table.header, *optional), rows)
 
 
 def write_split(path: Path, names: Sequence[str]) -> None:

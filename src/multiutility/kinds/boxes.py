@@ -1,17 +1,18 @@
-"""Boxes: rectangles around objects, which touch all four sides."""
+"""Boxes: rectangles around objects, which touch all four sides, or are just inside if a box is loose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
 
-from multiutility.annotations import UNIFORM, Box, Profile
+from multiutility.annotations import LOOSE, UNIFORM, Box, Profile
 from multiutility.annotations.boxed import Boxed
+from multiutility.annotations.lines import MARGIN, loosened
 from multiutility.arrays import MAX_INDEX, IndexArray
-from multiutility.kinds.drawing import Sketch, contrast, text_height
+from multiutility.kinds.drawing import Color, Sketch, contrast, text_height
 from multiutility.kinds.grid import Grid
 from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
@@ -19,13 +20,23 @@ from multiutility.kinds.problems import Problem, extent, raise_problem
 
 # Pixel centers that lie on the border of a shrunk box are in it, whatever the rounding of the margins.
 ROUNDING = 1e-9
+# Boxes that are larger than twice their objects say next to nothing.
+MAX_LOOSENED = 1.0
+# How much larger than a tight box a loose one is, as the mean of the margins has it.
+EXPECTED_LOOSENED = 1 / (1 - MARGIN) - 1
+# Length of the dashes, and of the gaps between them, in the unit of lines.
+DASH = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PixelBox:
     """A box around an object; ``right`` and ``bottom`` are exclusive, so that the width is right - left.
 
-    A pixel is in the box if its center is: that of column x is x + 0.5.
+    A pixel is in the box if its center is: that of column x is x + 0.5. If the box is not ``tight``, the
+    object is inside, and need not touch the sides.
+
+    >>> PixelBox(0, 1, 2, 3, 4), PixelBox(0, 1, 2, 3, 4, tight=False).tight
+    (PixelBox(label=0, left=1, top=2, right=3, bottom=4), False)
     """
 
     label: int
@@ -33,6 +44,12 @@ class PixelBox:
     top: float
     right: float
     bottom: float
+    tight: bool = True
+
+    def __repr__(self) -> str:
+        loose = "" if self.tight else ", tight=False"
+        places = f"left={self.left}, top={self.top}, right={self.right}, bottom={self.bottom}"
+        return f"PixelBox(label={self.label}, {places}{loose})"
 
     def n_pixels(self, height: int, width: int) -> int:
         """Return the number of pixels of an image that are in the box.
@@ -54,14 +71,18 @@ def centers(first: float, last: float, n: int) -> range:
     return range(int(begin), int(end))
 
 
-def make_box(label: int, numbers: Sequence[float], _wrong: list[Problem]) -> PixelBox:
-    """Box with these sides."""
-    return PixelBox(label, *numbers)
+def make_box(label: int, numbers: Sequence[float], wrong: list[Problem]) -> PixelBox:
+    """Box with these sides, and 1 or 0 for whether it is tight."""
+    left, top, right, bottom, tight = numbers
+    if tight not in (0, 1):
+        fix = "write 1 if the object touches all sides of the box, 0 if it is just inside, or leave it blank"
+        wrong.append((f"tight is {tight:g}: neither 1 nor 0", fix))
+    return PixelBox(label, left, top, right, bottom, tight=bool(tight))
 
 
 def sides(box: PixelBox) -> tuple[float, ...]:
-    """Left, top, right and bottom of a box."""
-    return box.left, box.top, box.right, box.bottom
+    """Left, top, right and bottom of a box, and 1 or 0 for whether it is tight."""
+    return box.left, box.top, box.right, box.bottom, float(box.tight)
 
 
 def shape_problem(box: PixelBox) -> Problem | None:
@@ -99,7 +120,8 @@ def corners(box: PixelBox) -> str:
 
 def resize_box(box: PixelBox, down: float, across: float) -> PixelBox:
     """The box in an image that is scaled by these factors."""
-    return PixelBox(box.label, box.left * across, box.top * down, box.right * across, box.bottom * down)
+    left, top, right, bottom = box.left * across, box.top * down, box.right * across, box.bottom * down
+    return PixelBox(box.label, left, top, right, bottom, box.tight)
 
 
 def clip(box: PixelBox, shape: Sequence[int], what: str = "box") -> PixelBox:
@@ -111,7 +133,34 @@ def clip(box: PixelBox, shape: Sequence[int], what: str = "box") -> PixelBox:
     height, width = shape
     raise_problem(what, box_problem(box, height, width))
     left, top = max(box.left, 0), max(box.top, 0)
-    return PixelBox(box.label, left, top, min(box.right, width), min(box.bottom, height))
+    return PixelBox(box.label, left, top, min(box.right, width), min(box.bottom, height), box.tight)
+
+
+def loosen(box: PixelBox, share: float, shape: Sequence[int]) -> PixelBox:
+    """A loose box that is larger by a share of its width and height, half on each side, cut at the border.
+
+    >>> loosen(PixelBox(0, left=10, top=0, right=30, bottom=10), share=0.2, shape=(50, 31))
+    PixelBox(label=0, left=8.0, top=0, right=31, bottom=11.0, tight=False)
+    """
+    check_share(share)
+    across, down = share * (box.right - box.left) / 2, share * (box.bottom - box.top) / 2
+    large = PixelBox(box.label, box.left - across, box.top - down, box.right + across, box.bottom + down)
+    return loose(clip(large, shape))
+
+
+def loose(box: PixelBox) -> PixelBox:
+    """The same box, but not tight.
+
+    >>> loose(PixelBox(0, left=1, top=2, right=3, bottom=4))
+    PixelBox(label=0, left=1, top=2, right=3, bottom=4, tight=False)
+    """
+    return replace(box, tight=False)
+
+
+def check_share(share: float) -> None:
+    """Raise unless boxes can be made larger by this share."""
+    if not 0 <= share <= MAX_LOOSENED:
+        raise ValueError(f"boxes larger by {share:g} of their size: expected 0 to {MAX_LOOSENED:g}")
 
 
 def inner_lines(start: float, stop: float, margin: float) -> range:
@@ -139,7 +188,11 @@ def shrunk(box: PixelBox, shrink: float) -> tuple[range, range]:
 
 
 def box_nodes(
-    box: PixelBox, regions: IndexArray, shrink: float = 0.06, profile: Profile = UNIFORM, cell: float = 1.0
+    box: PixelBox,
+    regions: IndexArray,
+    shrink: float = 0.06,
+    profile: Profile | None = None,
+    cell: float = 1.0,
 ) -> Box:
     """The box, which is in the image, in superpixels: its shrunk part, with the area of all of it.
 
@@ -158,16 +211,25 @@ def box_nodes(
         profile=profile,
         row_positions=np.clip((np.array(rows) + 0.5 - box.top) / height, 0, 1),
         column_positions=np.clip((np.array(columns) + 0.5 - box.left) / width, 0, 1),
+        tight=box.tight,
     )
 
 
 def boxes_term(boxes: Sequence[PixelBox], grid: Grid) -> Boxed:
     """The boxes in superpixels; those with a pixel center in a shrunk box are its nodes."""
     clipped = [clip(box, grid.regions.shape, f"boxes[{b}]") for b, box in enumerate(boxes)]
-    profiles = [grid.profiles.get(box.label, UNIFORM) for box in clipped]
+    profiles = [profile_of(box, grid) for box in clipped]
     pairs = zip(clipped, profiles, strict=True)
     nodes = [box_nodes(box, grid.regions, grid.shrink, profile, grid.cell) for box, profile in pairs]
     return Boxed(nodes, union_areas(clipped, grid.cell), grid.tight)
+
+
+def profile_of(box: PixelBox, grid: Grid) -> Profile:
+    """What is expected of the lines of a box: profiles of labels are those of their tight boxes."""
+    profile = grid.profiles.get(box.label)
+    if box.tight:
+        return profile or UNIFORM
+    return loosened(profile) if profile else LOOSE
 
 
 def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:
@@ -210,14 +272,34 @@ def fill_boxes(boxes: Sequence[PixelBox], regions: IndexArray) -> Iterator[tuple
 
 
 def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
-    """Frames in two colors, so that they are seen on any ground; the largest box of a label has its name."""
+    """Frames in two colors, so that they are seen on any ground; the largest box of a label has its name.
+
+    Those of loose boxes have gaps.
+    """
     for box in sorted(boxes, key=lambda box: (box.left - box.right) * (box.bottom - box.top)):
         color = sketch.color(box.label)
         # Pillow draws on pixels, both ends included.
         frame = (box.left, box.top, max(box.right - 1, box.left), max(box.bottom - 1, box.top))
-        sketch.draw.rectangle(frame, outline=contrast(color), width=sketch.unit + 2)
-        sketch.draw.rectangle(frame, outline=color, width=sketch.unit + 1)
+        for outline_color, width in ((contrast(color), sketch.unit + 2), (color, sketch.unit + 1)):
+            if box.tight:
+                sketch.draw.rectangle(frame, outline=outline_color, width=width)
+            else:
+                draw_dashes(sketch, frame, outline_color, width)
         sketch.write_name(box.label, box.left, box.top - text_height(sketch.font) - 2)
+
+
+def draw_dashes(sketch: Sketch, frame: tuple[float, float, float, float], color: Color, width: int) -> None:
+    """Draw a frame of dashes, inside of its sides as Pillow draws whole ones."""
+    left, top, right, bottom = frame
+    step, thick = DASH * sketch.unit, width - 1
+    for x in np.arange(left, right + 1, 2 * step).tolist():
+        end = min(x + step, right)
+        sketch.draw.rectangle((x, top, end, min(top + thick, bottom)), fill=color)
+        sketch.draw.rectangle((x, max(bottom - thick, top), end, bottom), fill=color)
+    for y in np.arange(top, bottom + 1, 2 * step).tolist():
+        end = min(y + step, bottom)
+        sketch.draw.rectangle((left, y, min(left + thick, right), end), fill=color)
+        sketch.draw.rectangle((max(right - thick, left), y, right, end), fill=color)
 
 
 BOXES = Kind(
@@ -242,5 +324,6 @@ BOXES = Kind(
         flaw=shape_problem,
         problem=box_problem,
         doubt=overhang_problem,
+        optional={"tight": 1.0},
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -68,7 +68,8 @@ class Table(Generic[T]):
     the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
     factors, down and across. Of entries that have a place, ``flaw`` tells why one fits no image, ``problem``
     why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
-    Of ``unique`` entries, those that come again are left out.
+    Of ``unique`` entries, those that come again are left out. ``optional`` columns come after the others,
+    with the number that a blank field stands for: where no entry has another one, the column may be missing.
     """
 
     file: str
@@ -81,24 +82,44 @@ class Table(Generic[T]):
     problem: Callable[[T, int, int], Problem | None] = no_problem
     doubt: Callable[[T, int, int], Problem | None] = no_problem
     unique: bool = False
+    optional: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def header(self) -> tuple[str, ...]:
-        """Names of all columns."""
+        """Names of all columns that must be there."""
         return ("image", "label", *self.columns)
+
+    def written(self, entries: Iterable[T]) -> tuple[str, ...]:
+        """Return the optional columns that some entry needs."""
+        needed = {name for entry in entries for name, text in self._options(entry).items() if text}
+        return tuple(name for name in self.optional if name in needed)
 
     def parse(self, label: int, texts: Sequence[str], wrong: list[Problem]) -> T:
         """Return the entry of a row, and add what is wrong with it to a list."""
         n_wrong = len(wrong)
-        numbers = [number(text, name, wrong) for text, name in zip(texts, self.columns, strict=True)]
+        names = (*self.columns, *self.optional)
+        numbers = [
+            number(text, name, wrong) if text or name in self.columns else self.optional[name]
+            for text, name in zip(texts, names, strict=True)
+        ]
         entry = self.make(label, numbers, wrong)
         flaw = self.flaw(entry) if len(wrong) == n_wrong else None
         wrong += [flaw] if flaw else []
         return entry
 
-    def fields(self, entry: T) -> tuple[str, ...]:
-        """Return the fields of a row after image and label; ``parse`` is the inverse."""
-        return tuple(map(number_text, self.values(entry)))
+    def fields(self, entry: T, optional: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return the fields of a row after image and label, with these of the optional ones, or all.
+
+        ``parse`` is the inverse; optional fields are blank where that says the same.
+        """
+        needed = map(number_text, self.values(entry)[: len(self.columns)])
+        options = self._options(entry)
+        return (*needed, *(options[name] for name in (options if optional is None else optional)))
+
+    def _options(self, entry: T) -> dict[str, str]:
+        numbers = self.values(entry)[len(self.columns) :]
+        pairs = zip(self.optional.items(), numbers, strict=True)
+        return {name: "" if value == blank else number_text(value) for (name, blank), value in pairs}
 
     def value(self, entries: Sequence[T]) -> tuple[T, ...]:
         """Return the entries of an image as its annotation has them."""

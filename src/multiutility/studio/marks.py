@@ -51,7 +51,9 @@ def entry_of(data: Any, table: Table[T], classes: Classes) -> T:
         return table.make(label_of(data, classes), (), [])
     fields = mapping(data, ("label", *table.columns))
     label, wrong = label_of(fields["label"], classes), list[Problem]()
-    entry = table.make(label, [number_of(fields[column]) for column in table.columns], wrong)
+    numbers = [number_of(fields[column]) for column in table.columns]
+    numbers += [number_of(fields.get(column, blank)) for column, blank in table.optional.items()]
+    entry = table.make(label, numbers, wrong)
     if wrong:
         raise ValueError(wrong[0][0])
     return entry
@@ -60,7 +62,9 @@ def entry_of(data: Any, table: Table[T], classes: Classes) -> T:
 def entry_json(entry: T, table: Table[T], classes: Classes) -> Any:
     """Return an entry as a page gets it."""
     name = classes[table.label(entry)].name
-    numbers = dict(zip(table.columns, table.values(entry), strict=True))
+    columns = (*table.columns, *table.optional)
+    pairs = zip(columns, table.values(entry), strict=True)
+    numbers = {column: value for column, value in pairs if table.optional.get(column) != value}
     return {"label": name, **numbers} if numbers else name
 
 

@@ -31,12 +31,13 @@ def write_rows(
 ) -> None:
     """Make these the entries of an image; the file is replaced at once, and only if something changes.
 
-    Rows that stay keep their place, and the fields of columns that are not ours.
+    Rows that stay keep their place, and the fields of columns that are not ours. Optional columns are
+    added only if an entry needs them.
     """
     path = folder / table.file
     if not path.exists() and not entries:
         return
-    sheet = Sheet.read(path, table.header)
+    sheet = Sheet.read(path, table.header, table.written(entries), tuple(table.optional))
     rows = changed_rows(table, sheet, name, list(entries), ImageNames(images), classes)
     if rows != sheet.rows:
         sheet.write(path, rows)
@@ -78,16 +79,24 @@ class Sheet:
 
     header: Row
     rows: list[Row]
-    places: list[int]
+    places: list[int | None]
     ending: str
     marked: bool
     separator: str = ","
 
     @classmethod
-    def read(cls, path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Sheet:
-        """Read a file; a table without rows if there is none. Optional columns that it lacks come last."""
+    def read(
+        cls, path: Path, columns: Sequence[str], optional: Sequence[str] = (), known_too: Sequence[str] = ()
+    ) -> Sheet:
+        """Read a file; a table without rows if there is none. Optional columns that it lacks come last.
+
+        Fields of all of ``known_too``, if there are any, follow those of the columns; columns of it that are
+        not in the file stay out of it, unless they are among the optional ones.
+        """
+        asked = known_too or optional
         if not path.exists():
-            return cls(list(columns), [], list(range(len(columns))), "\n", marked=False)
+            header = [*columns, *optional] if known_too else list(columns)
+            return cls(header, [], find_places(header, [*columns, *known_too]), "\n", marked=False)
         text = read_text(path)
         separator = find_separator(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -96,26 +105,30 @@ class Sheet:
         except csv.Error as error:
             raise csv_problem(path, reader.line_num, error) from None
         known = [name.strip().lower() for name in header]
-        problems = header_problems(path, known, columns, optional)
+        problems = header_problems(path, known, columns, asked)
         if problems:
             raise problems[0]
         with path.open("rb") as file:
             marked = file.read(3) == BOM
         ending = "\r\n" if "\r\n" in text else "\n"
         new = [name for name in optional if name not in known]
-        places = [[*known, *new].index(name) for name in (*columns, *optional)]
+        places = find_places([*known, *new], [*columns, *asked])
         longer = [row + [""] * len(new) if row else row for row in rows]
         return cls([*header, *new], longer, places, ending, marked, separator)
 
     def fields(self, row: Row) -> tuple[str, ...]:
         """Return the fields of our columns; empty ones of a row that is too short, as blank rows are."""
-        return tuple(shown(row[place].strip()) if place < len(row) else "" for place in self.places)
+        return tuple(
+            shown(row[place].strip()) if place is not None and place < len(row) else ""
+            for place in self.places
+        )
 
     def row(self, fields: Sequence[str], old: Row) -> Row:
         """Return a row with our fields replaced."""
         new = list(old)
         for place, text in zip(self.places, fields, strict=True):
-            new[place] = harmless(text)
+            if place is not None:
+                new[place] = harmless(text)
         return new
 
     def write(self, path: Path, rows: Sequence[Row]) -> None:
@@ -126,3 +139,8 @@ class Sheet:
         writer.writerows(rows)
         with replacing(path) as file:
             file.write((BOM if self.marked else b"") + text.getvalue().encode("utf-8"))
+
+
+def find_places(header: Sequence[str], names: Sequence[str]) -> list[int | None]:
+    """Where columns are in a header; None for those that are not."""
+    return [header.index(name) if name in header else None for name in names]

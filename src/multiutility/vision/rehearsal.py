@@ -7,17 +7,22 @@ tell, if they are annotated once more as the others are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from multiutility.kinds import KINDS, WEAKENED, PixelAnnotation
+from multiutility.kinds.boxes import EXPECTED_LOOSENED, loosen
 from multiutility.kinds.objects import Content, labels_of, objects_of
 
 
 @dataclass(frozen=True)
 class Style:
-    """A way to annotate: the labels that each kind of annotation was used for, by name of the kind."""
+    """A way to annotate: the labels that each kind of annotation was used for, by name of the kind.
+
+    Boxes of labels that are ``loose`` need not be tight.
+    """
 
     labels: Mapping[str, frozenset[int]]
+    loose: frozenset[int] = field(default=frozenset(), repr=False)
 
 
 def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
@@ -31,15 +36,17 @@ def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
     Style(labels={'tags': frozenset({0}), 'boxes': frozenset({1})})
     """
     found: dict[tuple[bool, ...], dict[str, frozenset[int]]] = {}
+    loose: dict[tuple[bool, ...], set[int]] = {}
     for one in annotations:
         if one.mask is not None or one.empty:
             continue
         there = tuple(kind.there(one.value(kind)) for kind in KINDS)
         known = found.setdefault(there, {})
+        loose.setdefault(there, set()).update(box.label for box in one.boxes if not box.tight)
         for kind in KINDS:
             if kind.there(one.value(kind)):
                 known[kind.name] = known.get(kind.name, frozenset()).union(kind.labels(one.value(kind)))
-    return [Style(found[there]) for there in sorted(found)]
+    return [Style(found[there], frozenset(loose[there])) for there in sorted(found)]
 
 
 def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | None:
@@ -62,5 +69,7 @@ def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | No
     for kind in styled:
         own = [one for one in objects if one.label in style.labels[kind.name]]
         values[kind.name] = WEAKENED[kind.name](Content(present, own, own, own, annotation.mask.shape))
-    again = PixelAnnotation(**values)
+    made, shape = PixelAnnotation(**values), annotation.mask.shape
+    boxes = [loosen(box, EXPECTED_LOOSENED, shape) if box.label in style.loose else box for box in made.boxes]
+    again = replace(made, boxes=tuple(boxes))
     return None if again.empty else again

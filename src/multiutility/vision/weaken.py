@@ -7,7 +7,7 @@ alone; the random state only decides which images keep theirs.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import KINDS, WEAKENED, Kind, PixelAnnotation
+from multiutility.kinds.boxes import check_share, loosen
 from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of
 from multiutility.kinds.seeds import SEEDS
 from multiutility.kinds.tags import TAGS
@@ -181,6 +182,7 @@ class Weakened:
     kinds: Mapping[str, bool]
     points: bool
     other: bool
+    loosen_boxes: float = 0.0
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -197,6 +199,9 @@ class Weakened:
             else:
                 ids = annotation.instances
                 annotation = weak_annotation(mask, self.classes, ids, points=self.points, **self.kinds)
+                if self.loosen_boxes:
+                    boxes = (loosen(box, self.loosen_boxes, mask.shape) for box in annotation.boxes)
+                    annotation = replace(annotation, boxes=tuple(boxes))
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -207,14 +212,16 @@ def weaken(
     *,
     points: bool = False,
     other: bool = False,
+    loosen_boxes: float = 0.0,
     **kinds: bool,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
-    in masks that are kept, too.
+    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose.
     """
+    check_share(loosen_boxes)
     wanted_kinds(kinds, points)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
@@ -225,7 +232,7 @@ def weaken(
     else:
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
-    return Weakened(classes, frozenset(kept), dataset, kinds, points, other)
+    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:

@@ -24,7 +24,7 @@ class Format:
     ``read(source, **options)`` gives an ``Imported``, whose parts are what ``write_dataset`` takes; the
     option ``images``, a folder, is there if the format ``takes_images`` from elsewhere.
     ``write(out, classes, samples, splits, **options)`` is None if the format can only be read; the option
-    ``lossy`` is there if it has ``masks_only``.
+    ``lossy`` is there if it has ``masks_only``. With ``loose_boxes``, it says which boxes are loose.
     """
 
     help: str
@@ -32,6 +32,7 @@ class Format:
     write: Callable[..., None] | None = None
     takes_images: bool = False
     masks_only: bool = False
+    loose_boxes: bool = False
 
 
 def _later(module: str, function: str, **options: object) -> Callable[..., Any]:
@@ -52,6 +53,7 @@ FORMATS: dict[str, Format] = {
         _READ_COCO,
         _later("coco_export", "write_coco"),
         takes_images=True,
+        loose_boxes=True,
     ),
     "coco-panoptic": Format(
         "COCO's panoptic pictures, with their JSON files",

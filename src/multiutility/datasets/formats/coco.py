@@ -1,8 +1,9 @@
 """COCO: objects and stuff by polygons and run lengths, boxes, keypoints; panoptic and stuff pictures.
 
-Of each annotation, the strongest kind counts: a segmentation adds to the mask, else its box is a box, else
-its keypoints are seeds, else it is a tag. Where segmentations overlap, crowds are below, then stuff, then
-larger objects below smaller ones. Boxes [x, y, width, height] and keypoints count from 0, as ours do.
+Of each annotation, the strongest kind counts: a segmentation adds to the mask, else its box is a box (of a
+crowd, a loose one), else its keypoints are seeds, else it is a tag. Where segmentations overlap, crowds are
+below, then stuff, then larger objects below smaller ones. Boxes [x, y, width, height] and keypoints count
+from 0, as ours do.
 """
 
 from __future__ import annotations
@@ -248,8 +249,8 @@ def read_annotation(
             if picture.panoptic is None:
                 rank = rank_of(area, crowd=crowd, is_object=is_object)
                 canvas.paint(area, label, n_objects if is_object else 0, rank)
-        elif record.has("bbox") and not crowd:
-            boxes.append(read_box(record, label, height, width))
+        elif record.has("bbox"):
+            boxes.append(read_box(record, label, height, width, tight=not crowd))
         elif record.has("keypoints"):
             seeds += read_seeds(record, label, height, width)
         else:
@@ -303,10 +304,10 @@ def read_segmentation(record: Record, height: int, width: int) -> BoolArray:
         raise record.error(f'"segmentation": {error}', "draw it anew, or remove it") from None
 
 
-def read_box(record: Record, label: int, height: int, width: int) -> PixelBox:
+def read_box(record: Record, label: int, height: int, width: int, *, tight: bool) -> PixelBox:
     """Box of an annotation."""
     left, top, box_width, box_height = record.numbers("bbox", 4)
-    box = PixelBox(label, left, top, left + box_width, top + box_height)
+    box = PixelBox(label, left, top, left + box_width, top + box_height, tight)
     record.check(box_problem(box, height, width))
     return box
 

@@ -78,7 +78,8 @@ def write_coco(
     documents: dict[str, Document] = {}
     split_of = find_in_splits(splits or {})
     with filling(out) as folder:
-        for number, sample in enumerate(place_samples(folder / "images", classes, samples), start=1):
+        placed = place_samples(folder / "images", classes, samples, loose=True)
+        for number, sample in enumerate(placed, start=1):
             for part, annotations in parts.items():
                 found = list(annotations(sample))
                 for split in split_of.get(sample.name, [NO_SPLIT]):
@@ -139,7 +140,8 @@ def areas_and_boxes(annotation: PixelAnnotation, classes: Classes) -> list[Json]
     ]
     for box in annotation.boxes:
         width, height = box.right - box.left, box.bottom - box.top
-        fields = {"bbox": [box.left, box.top, width, height], "area": width * height, "iscrowd": 0}
+        place = [box.left, box.top, width, height]
+        fields = {"bbox": place, "area": width * height, "iscrowd": int(not box.tight)}
         found.append({"category_id": box.label + 1, "segmentation": [], **fields})
     return found
 

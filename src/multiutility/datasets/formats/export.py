@@ -65,15 +65,23 @@ class Placed:
 
 
 def place_samples(
-    folder: Path, classes: Classes, samples: Iterable[NewSample], kept: Collection[Kind] = USUAL
+    folder: Path,
+    classes: Classes,
+    samples: Iterable[NewSample],
+    kept: Collection[Kind] = USUAL,
+    *,
+    loose: bool = False,
 ) -> Iterator[Placed]:
-    """Check samples and put their images into a folder, one by one; raise if kinds are not ``kept``."""
+    """Check samples and put their images into a folder, one by one; raise if kinds are not ``kept``.
+
+    Loose boxes are kept if ``loose``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     taken: dict[str, None] = {}
     for sample in samples:
         check_name(folder, sample.name, taken)
         check_sample(folder, sample, classes)
-        check_loss(sample, kept)
+        check_loss(sample, kept, loose=loose)
         taken[sample.name] = None
         write_sample_image(folder, sample)
         image = sample.image
@@ -110,20 +118,27 @@ def segments(annotation: PixelAnnotation, classes: Classes) -> Iterator[Segment]
             yield Segment(label, area & (instances == number), crowd=not number, is_object=bool(number))
 
 
-def check_loss(sample: NewSample, kept: Collection[Kind]) -> None:
-    """Raise if a format would lose annotations that are not of the kinds that it keeps."""
+def check_loss(sample: NewSample, kept: Collection[Kind], *, loose: bool) -> None:
+    """Raise if a format would lose annotations that are not of the kinds that it keeps, or loose boxes."""
     there = [kind for kind in KINDS if kind.there(sample.annotation.value(kind))]
     lost = [kind.words.plural for kind in there if kind not in kept]
+    if BOXES in kept and not loose and any(not box.tight for box in sample.annotation.boxes):
+        lost.append("loose boxes")
     if lost:
         file = sample.name if isinstance(sample.image, np.ndarray) else sample.image
         what = f"has {' and '.join(lost)}, which this format cannot keep"
         raise DatasetError(file, None, what, "choose another format, or let them be lost (--lossy)")
 
 
-def without_others(samples: Iterable[NewSample], kept: Collection[Kind]) -> Iterator[NewSample]:
-    """Samples with annotations of the kinds that a format keeps, and no others."""
+def without_others(
+    samples: Iterable[NewSample], kept: Collection[Kind], *, loose: bool = False
+) -> Iterator[NewSample]:
+    """Samples with annotations of the kinds that a format keeps, and no others; loose boxes if ``loose``."""
     for sample in samples:
         values = {kind.name: sample.annotation.value(kind) for kind in kept}
+        if BOXES in kept and not loose:
+            # As tight ones, they would say what is not true.
+            values[BOXES.name] = tuple(box for box in sample.annotation.boxes if box.tight)
         yield replace(sample, annotation=PixelAnnotation(**values, instances=sample.annotation.instances))
 
 

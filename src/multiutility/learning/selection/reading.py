@@ -95,7 +95,7 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
     possible = possible_labels(annotation, problem)
     boxes, seeds, nearness, seeded = np.zeros((len(MARKS), *possible.shape))
     for box in annotation.boxes:
-        boxes[box.nodes, box.label] = 1.0
+        boxes[box.nodes, box.label] = np.maximum(boxes[box.nodes, box.label], box.reached)
     for seed in annotation.marks:
         seeds[seed.node, seed.label] = 1.0
     for label in sorted({seed.label for seed in annotation.marks}):

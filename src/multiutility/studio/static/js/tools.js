@@ -330,18 +330,18 @@ function fitted(box, { width, height }) {
   const right = clamp(Math.max(box.left, box.right), width);
   const top = clamp(Math.min(box.top, box.bottom), height);
   const bottom = clamp(Math.max(box.top, box.bottom), height);
-  return right > left && bottom > top ? { label: box.label, left, top, right, bottom } : null;
+  return right > left && bottom > top ? { ...box, left, top, right, bottom } : null;
 }
 
 function shifted(box, across, down, dx, dy, size) {
-  const { label, left, top, right, bottom } = box;
+  const { left, top, right, bottom } = box;
   if (!across && !down) {
     const x = Math.min(size.width - right, Math.max(-left, Math.round(dx)));
     const y = Math.min(size.height - bottom, Math.max(-top, Math.round(dy)));
-    return { label, left: left + x, top: top + y, right: right + x, bottom: bottom + y };
+    return { ...box, left: left + x, top: top + y, right: right + x, bottom: bottom + y };
   }
   return fitted({
-    label,
+    ...box,
     left: across < 0 ? left + dx : left,
     right: across > 0 ? right + dx : right,
     top: down < 0 ? top + dy : top,
