@@ -52,7 +52,7 @@ PUT: dict[str, Callable[[Path], None]] = {
     "stanford": put_stanford_with_horizons,
 }
 # The others are read as voc and masks are.
-READERS = [NATIVE, *(name for name in FORMATS if name not in {"voc-corners", "masks-255"})]
+READERS = [NATIVE, *(name for name in FORMATS if name not in {"voc-corners", "masks-255", "scribbles"})]
 
 
 def put(name: str, folder: Path) -> None:

@@ -196,14 +196,14 @@ def join(folder: Path, page: Path, overwrite: bool) -> None:
 
 def budget_of(costs: str, minutes: str) -> Budget:
     """Return the experiment on budgets with other costs."""
-    from multiutility.experiments.budget import CHEAPEST, Budget, Costs
+    from multiutility.experiments.budget import Budget, Costs, bought
 
-    parts = numbers("--costs", costs)
-    if len(parts) != len(CHEAPEST):
-        *some, last = (f"a {kind.words.one}" for kind in CHEAPEST)
-        wanted = f"{len(CHEAPEST)} numbers, for {', '.join(some)} and {last}"
+    parts, kinds = numbers("--costs", costs), bought()
+    if len(parts) != len(kinds):
+        *some, last = (f"a {kind.words.one}" for kind in kinds)
+        wanted = f"{len(kinds)} numbers, for {', '.join(some)} and {last}"
         raise ValueError(f"--costs {costs!r}: expected {wanted}")
-    seconds = {kind.name: part for kind, part in zip(CHEAPEST, parts, strict=True)}
+    seconds = {kind.name: part for kind, part in zip(kinds, parts, strict=True)}
     return Budget(Costs(**seconds), numbers("--minutes", minutes))
 
 

@@ -14,7 +14,7 @@ from multiutility.experiments.plots import curves
 from multiutility.experiments.report import Check, Report, Runs, Sheet, table, text_of
 from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import Choice, LabeledImages
-from multiutility.kinds import BY_DETAIL
+from multiutility.kinds import BY_DETAIL, Kind
 from multiutility.kinds.mask import MASK
 from multiutility.vision.suggestions import SECONDS
 
@@ -52,7 +52,7 @@ class Costs:
         return sum(self.seconds[kind.name] * kind.count(one.value(kind)) for kind in weak)
 
     def __str__(self) -> str:
-        first, *others = (kind for kind in CHEAPEST if kind is not MASK)
+        first, *others = (kind for kind in bought() if kind is not MASK)
         told = [f"A {first.words.one} takes {self.seconds[first.name]:g} s"]
         told += [f"a {kind.words.one} {self.seconds[kind.name]:g} s" for kind in others]
         return f"{', '.join(told)} and the mask of an image {self.mask:g} s"
@@ -75,6 +75,12 @@ MIXES = (
     Mix("half masks, half tags", "tags", 0.5),
     Mix("half masks, half tags and boxes", "tags+boxes", 0.5),
 )
+
+
+def bought() -> list[Kind]:
+    """Kinds that some mix has, the cheapest first."""
+    named = {name for mix in MIXES for name in mix.kinds.split("+")}
+    return [kind for kind in CHEAPEST if kind is MASK or kind.name in named]
 
 
 @dataclass(frozen=True)
