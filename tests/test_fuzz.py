@@ -89,7 +89,9 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_all_formats_are_there(originals: dict[str, Path]) -> None:
-    assert {name for name in FORMATS if name not in {"masks-255", "voc-corners"}} == set(originals)
+    assert {name for name in FORMATS if name not in {"masks-255", "scribbles", "voc-corners"}} == set(
+        originals
+    )
 
 
 @BOUNDED
