@@ -131,7 +131,7 @@ def masks_alone(masks: Masks, balance: float | None) -> Choice:
     chosen = usual_balance(len(masks.data.full)) if balance is None else balance
     models = masks.stand_ins(chosen)
     judged = estimate(masks.held_out(models)) if masks.n_folds > 1 else None
-    facts = {"start": "masks only", "class_weight": chosen}
+    facts = {"start": ALONE, "class_weight": chosen}
     return Choice([None] * len(masks.data.examples), 1.0, chosen, judged, facts)
 
 

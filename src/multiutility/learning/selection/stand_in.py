@@ -34,7 +34,7 @@ def fit_hinges(
     features = np.concatenate([part.features for part in parts])
     losses, weights = expected_losses(np.concatenate([part.counts for part in parts]), balance)
     best, rows = losses.argmin(axis=1), np.arange(len(losses))
-    # Single precision, as features have it, does for a stand-in, and takes half the time.
+    # Single precision, as features have it, does for a stand-in, and takes less time.
     margins = (losses - losses[rows, best][:, np.newaxis]).astype(np.float32)
     shares = (ROUNDED * weights).astype(np.float32)
     shape = losses.shape[1], features.shape[1]
