@@ -22,10 +22,20 @@ from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
 from multiutility.experiments.methods import without_advice
 from multiutility.experiments.study import Fold, Setup, Study
+from multiutility.kinds.kind import nearest
 from multiutility.kinds.mask import label_histograms
 from multiutility.learning import estimators
 from multiutility.learning.examples import Example
-from multiutility.learning.selection import choice, evidence, masked, reading, regression, stand_in, unmasked
+from multiutility.learning.selection import (
+    choice,
+    evidence,
+    masks,
+    reading,
+    regression,
+    stand_in,
+    trials,
+    unmasked,
+)
 from multiutility.learning.selection.choice import Choice, Data
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
@@ -36,10 +46,11 @@ from multiutility.vision.segmenter import Segmenter
 # Constants by module; those of functions' arguments are changed where the function is called.
 NAMES: dict[ModuleType, Sequence[str]] = {
     soft: ("BALANCE", "CERTAIN", "LEAST", "LEAST_COVERED", "TELLING"),
-    reading: ("FIRMNESS", "ALIKE", "LEAST_LOG"),
+    reading: ("FIRM", "LEAST_LOG"),
     expected: ("TILT",),
     evidence: ("TOLERATED",),
-    masked: ("ALPHAS",),
+    masks: ("RIDGES",),
+    trials: ("ALPHAS",),
     unmasked: ("UNJUDGED", "FALL", "REACHES"),
     choice: ("RIDGE", "FEWER", "MOST_WEAK"),
     regression: ("N_AXES", "FREE"),
@@ -98,7 +109,8 @@ def truths(study: Study) -> list[FloatArray]:
     """Sizes of the true labels of the held-out images' regions, which add up to 1."""
     found = []
     for one, mask in zip(study.test.prepared, study.test.images.masks, strict=True):
-        sizes = label_histograms(mask, one.regions, len(study.classes))
+        # Large photos have fewer pixels in learning than their masks.
+        sizes = label_histograms(nearest(mask, one.regions.shape), one.regions, len(study.classes))
         found.append(sizes / max(float(sizes.sum()), 1.0))
     return found
 

@@ -23,12 +23,11 @@ from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
-from multiutility.learning.selection.masked import Masks, Trial, best_trial
-from multiutility.learning.selection.provable import provable_errors
+from multiutility.learning.selection.masks import Masks
+from multiutility.learning.selection.provable import Errors, provable_errors
 from multiutility.learning.selection.reading import (
-    ALIKE,
     BY_LABEL,
-    FIRMNESS,
+    FIRM,
     MARKS,
     Clues,
     Known,
@@ -38,6 +37,7 @@ from multiutility.learning.selection.reading import (
 )
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
+from multiutility.learning.selection.trials import Trial, best_trial
 from multiutility.learning.selection.unmasked import from_seeds, open_labels
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
@@ -177,7 +177,7 @@ def test_reading_finds_the_weights_that_labels_were_drawn_by() -> None:
     rng, weights = np.random.default_rng(0), np.array([1.0, 0.5, 2.0, -0.5, 0.0])
     truth = Reading(("masks", *MARKS), weights)
     known = [random_known(rng, truth, 2000, fold) for fold in range(3)]
-    found = Reading.default(("masks",)).fitted(known)
+    found = Reading.default(("masks",)).fitted(known).whole
     np.testing.assert_allclose(found.weights, weights, atol=0.15)
     assert found.own is not None
     np.testing.assert_allclose(found.own, 0.0, atol=0.1)
@@ -191,7 +191,7 @@ def test_reading_is_at_a_stationary_point(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(1)
     prior = Reading.default(("masks",))
     known = random_known(rng, Reading(prior.names, np.array([1.0, 0.0, 1.0, 0.0, 1.0])), 30)
-    found = prior.fitted([known])
+    found = prior.fitted([known]).whole
     assert found.own is not None
     free = np.isin(prior.names, BY_LABEL)
     assert free.tolist() == [False, True, False, True, True]
@@ -204,7 +204,7 @@ def test_reading_is_at_a_stationary_point(monkeypatch: pytest.MonkeyPatch) -> No
         count = np.where(clues.possible, known.truth, 0)
         fit = float((count[count > 0] * logs[count > 0]).sum()) * len(count) / count.sum()
         away = weights - prior.weights
-        return float(FIRMNESS * away @ away / 2 + ALIKE[0] * (own**2).sum() / 2 - fit)
+        return float(FIRM[0] * (away @ away + (own**2).sum()) / 2 - fit)
 
     flat = np.concatenate((found.weights, found.own[free].ravel()))
     assert np.abs(approx_fprime(flat, loss, 1e-6)).max() < 1e-2
@@ -214,8 +214,10 @@ def test_reading_learns_what_marks_say_of_each_label() -> None:
     rng, own = np.random.default_rng(2), np.zeros((5, 3))
     own[MARKS.index("box") + 1] = 2.0, -1.0, -1.0
     truth = Reading(("masks", *MARKS), np.ones(5), own)
-    found = Reading.default(("masks",)).fitted(
-        [random_known(rng, truth, 500, fold, 1.0) for fold in range(3)]
+    found = (
+        Reading.default(("masks",))
+        .fitted([random_known(rng, truth, 500, fold, 1.0) for fold in range(3)])
+        .whole
     )
     assert found.own is not None
     np.testing.assert_allclose(found.weights[:, np.newaxis] + found.own, 1.0 + own, atol=0.25)
@@ -225,7 +227,7 @@ def test_labels_are_alike_unless_what_is_held_out_says_otherwise() -> None:
     """Of few nodes, differences between labels that are not there would be learned by chance."""
     rng, alike = np.random.default_rng(3), Reading(("masks", *MARKS), np.ones(5))
     few = [random_known(rng, alike, 20, fold, 1.0) for fold in range(4)]
-    found = Reading.default(("masks",)).fitted(few)
+    found = Reading.default(("masks",)).fitted(few).whole
     assert found.own is not None
     assert np.abs(found.own).max() < 0.5
     own = np.zeros((5, 3))
@@ -233,14 +235,14 @@ def test_labels_are_alike_unless_what_is_held_out_says_otherwise() -> None:
     differ = [
         random_known(rng, Reading(alike.names, alike.weights, own), 200, fold, 1.0) for fold in range(4)
     ]
-    found = Reading.default(("masks",)).fitted(differ)
+    found = Reading.default(("masks",)).fitted(differ).whole
     assert found.own is not None
     assert np.abs(found.own).max() > 1.5
 
 
 def test_without_evidence_nothing_is_learned() -> None:
     prior = Reading.default(("masks", "weak"))
-    assert prior.fitted([]).weights.tolist() == prior.weights.tolist()
+    assert prior.fitted([]).whole.weights.tolist() == prior.weights.tolist()
 
 
 def grid_seed(label: int, node: int, n_nodes: int) -> Seed:
@@ -333,6 +335,31 @@ def test_a_larger_weight_must_be_surely_better() -> None:
     assert best_trial([alone, careful, by_chance]) is careful
 
 
+def errors(*missed: float) -> list[Errors]:
+    """Errors of some examples, with ten places of one label each, of which some are missed."""
+    return [Errors(*np.array([[n], [10.0], [0.0], [10.0], [0.0], [0.0]])) for n in missed]
+
+
+def test_errors_that_are_proved_can_decide_and_object() -> None:
+    same, better, worse = (np.array([[x, 10 - x], [10 - x, x]]) for x in (6.0, 7.0, 5.0))
+    few, many = errors(2, 3, 2, 3), errors(5, 6, 5, 6)
+
+    def choice(matrix: Floats, first: list[Errors], second: list[Errors], all_shown: bool = True) -> float:
+        alone = Trial(0.0, 0.5, [same] * 4, find_errors=lambda: first)
+        mixed = Trial(1.0, 0.5, [matrix] * 4, find_errors=lambda: second)
+        return best_trial([alone, mixed], all_shown).alpha
+
+    assert choice(same, many, few) == 1.0
+    assert choice(same, few, few) == choice(same, few, many) == 0.0
+    # Masks are in favor, or against it; against it, they must show all labels.
+    assert choice(better, few, few) == 1.0
+    assert choice(better, few, many) == 0.0
+    assert choice(worse, many, few) == 0.0
+    assert choice(worse, many, few, all_shown=False) == 1.0
+    # By chance: one example has fewer, the others have not.
+    assert choice(same, errors(5, 5, 5, 5), errors(3, 6, 5, 5)) == 0.0
+
+
 def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:
     problems, labelings = random_problems(0, 6)
     examples = make_examples(problems, [*fulls(labelings[:2]), *tags(labelings[2:])])
@@ -417,20 +444,28 @@ def test_points_help() -> None:
 
 def test_masks_know_nothing_of_labels_that_they_do_not_show() -> None:
     problems, labelings = cloudy(0, 4)
-    # Label 2 is in no mask; one node of the last example cannot have label 0.
+    # Label 2 is in no mask.
     shown = [np.where(y == 2, -1, y) for y in labelings]
     masks = Masks(Nodes(make_examples(problems, fulls(shown, 3)), range(4), ()), range(4))
-    weak = np.full((12, 3), (0.3, 0.1, 0.6))
-    possible = np.ones((12, 3), dtype=np.bool_)
-    possible[5, 0] = False
+    assert masks.shown(None).tolist() == masks.shown(0).tolist() == [True, True, False]
     features = masks.data.features(3)
-    found = masks.opinion(features, None, weak, possible)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    np.testing.assert_allclose(found[:, 2], 0.6)
-    assert found[5].tolist() == pytest.approx([0.0, 0.4, 0.6])
-    own = probabilities(features, masks.whole)[:, :2]
-    others = np.arange(12) != 5
-    np.testing.assert_allclose(found[others, :2], (0.4 * own / own.sum(axis=1, keepdims=True))[others])
+    own, _, shown_logs = masks.known(problems[3], features, None)
+    np.testing.assert_allclose(own[:, 2], 1 / 3)
+    np.testing.assert_allclose(own[:, :2], probabilities(features, masks.whole)[:, :2])
+    np.testing.assert_allclose(np.log(shown_logs), [[0.0, 0.0, -1.0]] * 12)
+
+
+def test_what_judges_a_fold_did_not_teach_its_reading() -> None:
+    """Of labels drawn by other weights in one fold, the reading for this fold has none."""
+    rng, prior = np.random.default_rng(4), Reading.default(("masks",))
+    usual, other = (Reading(prior.names, np.full(5, weight)) for weight in (1.0, -1.0))
+    known = [random_known(rng, other if fold == 0 else usual, 300, fold) for fold in range(3)]
+    found = prior.fitted(known)
+    rest = prior.fitted([one for one in known if one.fold != 0])
+    assert found.of(0).weights[0] == pytest.approx(1.0, abs=0.3)
+    assert found.of(1).weights[0] < 0.5
+    assert found.of(None) is found.whole
+    assert rest.of(7) is rest.whole
 
 
 def test_masks_that_show_few_labels_do_not_spoil_what_tags_tell() -> None:
@@ -445,9 +480,10 @@ def test_masks_that_show_few_labels_do_not_spoil_what_tags_tell() -> None:
         problems.append(LabelingProblem(features, edges, np.ones((11, 1))))
         labelings.append(labels.astype(np.int32))
     train, truth = slice(0, 60), fulls(labelings[60:], 8)
-    weak = learner(alpha=1.0).fit(problems[train], tags(labelings[train], 8))
+    weak = learner().fit(problems[train], tags(labelings[train], 8))
     mixed = [*fulls(labelings[:5], 8), *tags(labelings[5:60], 8)]
-    more = learner(alpha=1.0).fit(problems[train], mixed)
+    more = learner().fit(problems[train], mixed)
+    assert more.chosen_["alpha"] > 0
     assert more.score(problems[60:], truth) > weak.score(problems[60:], truth) - 0.03
 
 

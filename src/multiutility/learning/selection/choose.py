@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import MOST_FULL, Choice, Data, evenly
-from multiutility.learning.selection.masked import Masks, masks_alone, mixed
+from multiutility.learning.selection.masked import masks_alone, mixed
+from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.unmasked import unproven
 from multiutility.learning.starts.soft import SoftStart
 

@@ -18,7 +18,7 @@ LEVEL, N_DRAWN = 0.9, 300
 # How far scores of the learner are from those of its stand-in, which is judged here: by validation images of
 # four datasets. docs/gain.md has how often intervals hold.
 STAND_IN = 0.05
-# A measure may fall by this, and is still the same.
+# A measure may change by this, and is still the same.
 TOLERATED = 0.01
 
 
@@ -72,13 +72,11 @@ def surely_better(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> 
     (True, False)
     """
     gain = merit(second) - merit(first)
-    if gain <= 0:
-        return False
-    return bool(gain > (resampled(second) - resampled(first)).mean(axis=1).std())
+    return gain > 0 and bool(gain > (resampled(second) - resampled(first)).mean(axis=1).std())
 
 
 def improves(first: Sequence[FloatArray], second: Sequence[FloatArray], tolerated: float = TOLERATED) -> bool:
-    """Whether the second is surely better, and not worse in any measure by more than is tolerated.
+    """Whether the second is surely better, by more than is tolerated, and worse by as much in no measure.
 
     >>> alone, more = np.array([[90.0, 10.0], [2.0, 8.0]]), np.array([[95.0, 5.0], [2.0, 8.0]])
     >>> other = np.array([[100.0, 0.0], [4.0, 6.0]])
@@ -88,7 +86,8 @@ def improves(first: Sequence[FloatArray], second: Sequence[FloatArray], tolerate
     True
     """
     gains = scores(np.sum(second, axis=0)) - scores(np.sum(first, axis=0))
-    return bool(gains.min() >= -tolerated) and surely_better(first, second)
+    within = gains.min() >= -tolerated and gains.mean() > tolerated
+    return bool(within) and surely_better(first, second)
 
 
 @dataclass(frozen=True)

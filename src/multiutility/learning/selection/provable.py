@@ -61,7 +61,7 @@ def rate_of(errors: Sequence[Errors]) -> float:
 
 def surely_fewer(first: Sequence[Errors], second: Sequence[Errors]) -> bool:
     """Whether the rate of the second is lower by more than its standard error, by a paired bootstrap."""
-    gain = rate_of(first) - rate_of(second)
+    gain = rate_of(first) - rate_of(second) if first else 0.0
     if gain <= 0:
         return False
     pairs = np.array([first, second])

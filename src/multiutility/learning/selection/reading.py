@@ -7,7 +7,7 @@ know the marks that these would have had (``rehearsals``), and what the labels a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import NamedTuple
@@ -31,14 +31,14 @@ LEAST_LOG = -12.0
 MARKS = ("box", "seed", "nearness", "seeded")
 # Marks that say more of some labels than of others: boxes of windows are full, those of bicycles are not.
 BY_LABEL = ("box", "nearness", "seeded")
-# What is believed before there is any evidence, and how firmly: like that many nodes, of which those of one
-# example are much alike. Besides marks, of the posteriors by models of the full labelings, for the node and
-# for its neighbors, of the weak annotations, and of places that are certain.
-PRIOR = {"masks": 0.5, "neighbors": 0.0, "weak": 0.1, "places": 0.1}
+# What is believed before there is any evidence: besides marks, of the posteriors by models of the full
+# labelings, for the node and for its neighbors, and whether these show a label; of those by weak annotations,
+# and by places that are certain.
+PRIOR = {"masks": 0.5, "neighbors": 0.0, "shown": 0.0, "weak": 0.1, "places": 0.1}
 PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0}
-FIRMNESS = 1.0
-# How firmly it may be believed that a mark says the same of all labels: the choice is by examples held out.
-ALIKE = (100.0, 10.0, 1.0)
+# How firmly it may be believed, like that many nodes, and that marks say the same of all labels. Nodes of one
+# example are much alike, so that it is not for their number to say: examples held out choose.
+FIRM = (100.0, 10.0, 1.0)
 # Steps of a fit, at most: each goes on from a similar one.
 STEPS = 60
 
@@ -146,6 +146,21 @@ def of_neighbors(problem: LabelingProblem, shares: FloatArray) -> FloatArray:
     return np.where(counts > 0, (graph @ shares) / np.maximum(counts, 1.0), shares)
 
 
+class Readings(NamedTuple):
+    """Weights of clues, learned from all examples, and for each fold without its own; and the loss of these.
+
+    What is judged by the examples of a fold must not have been read with what these taught.
+    """
+
+    whole: Reading
+    others: Mapping[int, Reading]
+    loss: float
+
+    def of(self, fold: int | None) -> Reading:
+        """Return what was learned without the examples of a fold, or from all."""
+        return self.whole if fold is None else self.others.get(fold, self.whole)
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """How clues are weighed: posteriors are proportional to ``exp(sum_f weights_fk clue_fk)``.
@@ -167,24 +182,26 @@ class Reading:
         """Return posteriors [V, K], of labels that are possible."""
         return np.asarray(softmax(self._scores(clues), axis=1))
 
-    def fitted(self, known: Sequence[Known]) -> Reading:
-        """Learn the weights from what is known of some examples.
+    def fitted(self, known: Sequence[Known]) -> Readings:
+        """Learn the weights from what is known of some examples: from all, and from all but those of a fold.
 
-        Labels have weights of their own for the marks ``BY_LABEL``, as far from what all labels share as
-        folds that are held out, each in turn, say.
+        How firmly the weights stay near these here, and those of single labels for the marks ``BY_LABEL``
+        near what all labels share, is what folds that are held out, each in turn, are in favor of.
         """
-        if not known:
-            return self
         folds = sorted({one.fold for one in known})
-        best, least, read = self, np.inf, [self] * len(folds)
-        for alike in ALIKE if len(folds) > 1 else ALIKE[:1]:
-            loss = 0.0
-            for n, fold in enumerate(folds):
-                others = [one for one in known if one.fold != fold or len(folds) == 1]
-                read[n] = read[n]._refitted(self, others, alike)
-                loss += sum(read[n].loss(one) for one in known if one.fold == fold)
-            if loss < least:
-                best, least = best._refitted(self, known, alike), loss
+        if len(folds) < 2:
+            return Readings(self._refitted(self, known, FIRM[0], FIRM[0]) if known else self, {}, np.inf)
+        best, firmest = Readings(self, {}, np.inf), FIRM[0]
+        read, whole, shared = dict.fromkeys(folds, self), self, firmest
+        for firmness, alike in (*((one, firmest) for one in FIRM), *((None, one) for one in FIRM[1:])):
+            tried = (shared if firmness is None else firmness, alike)
+            for fold in folds:
+                others = [one for one in known if one.fold != fold]
+                read[fold] = read[fold]._refitted(self, others, *tried)
+            loss = sum(read[one.fold].loss(one) for one in known)
+            if loss < best.loss:
+                shared, whole = tried[0], whole._refitted(self, known, *tried)
+                best = Readings(whole, dict(read), loss)
         return best
 
     def loss(self, known: Known) -> float:
@@ -193,7 +210,7 @@ class Reading:
         logs = log_softmax(self._scores(known.clues), axis=1)
         return -float(counts[known.clues.possible] @ logs[known.clues.possible])
 
-    def _refitted(self, prior: Reading, known: Sequence[Known], alike: float) -> Reading:
+    def _refitted(self, prior: Reading, known: Sequence[Known], firmness: float, alike: float) -> Reading:
         """Return a conditional logit, from this one on, whose weights stay near those of a prior."""
         n_clues, n_labels = known[0].clues.terms.shape[0], known[0].truth.shape[1]
         said = np.any([one.clues.terms.any(axis=(1, 2)) for one in known], axis=0)
@@ -206,8 +223,8 @@ class Reading:
         def value(flat: FloatArray) -> tuple[float, FloatArray]:
             tried = reading(flat)
             away, own = tried.weights - prior.weights, free * flat[n_clues:].reshape(n_clues, n_labels)
-            loss = FIRMNESS * float(away @ away) / 2 + alike * float(np.vdot(own, own)) / 2
-            shared, single = FIRMNESS * away, alike * own
+            loss = firmness * float(away @ away) / 2 + alike * float(np.vdot(own, own)) / 2
+            shared, single = firmness * away, alike * own
             for one, count in zip(known, counts, strict=True):
                 logs = log_softmax(tried._scores(one.clues), axis=1)
                 loss -= float(count[one.clues.possible] @ logs[one.clues.possible])

@@ -143,7 +143,13 @@ def halves(data: Data, posteriors: Sequence[FloatArray]) -> list[list[Targets]]:
 
 def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float) -> list[Errors]:
     """Provable errors of examples by stand-ins, each of one half of the examples and judged on the other."""
-    models = [fit_hinges(parts, RIDGE, balance, n_steps=STEPS) for parts in halves(data, posteriors)]
+    return errors_by(
+        data, [fit_hinges(parts, RIDGE, balance, n_steps=STEPS) for parts in halves(data, posteriors)]
+    )
+
+
+def errors_by(data: Data, models: Sequence[FloatArray]) -> list[Errors]:
+    """Provable errors of examples: of those that are even by the first model, of the others by the second."""
     found = []
     for place in evenly(range(len(data.weak)), 4 * MOST_WEAK):
         n = data.weak[place]

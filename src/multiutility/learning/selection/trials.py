@@ -1,0 +1,199 @@
+"""Trials: what the learner's stand-in makes of masks and weak annotations, judged by what was held out.
+
+There are two judges. Masks that are held out know all of their images, but there are few of them. Weak
+annotations that are held out prove errors only, but there are many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from multiutility.arrays import FloatArray
+from multiutility.learning.selection.choice import FEW_STEPS, MOST_WEAK, STEPS, evenly, usual_balance
+from multiutility.learning.selection.evidence import TOLERATED, improves, scores, surely_better
+from multiutility.learning.selection.provable import Errors, rate_of, surely_fewer
+from multiutility.learning.selection.reader import Reader
+from multiutility.learning.selection.regression import Targets
+from multiutility.learning.selection.stand_in import fit_hinges
+from multiutility.learning.selection.unmasked import errors_by, halves
+
+# Candidates: weights of weak annotations beside full labelings, the more careful first.
+ALPHAS = (0.1, 1.0)
+# What is learned from: masks alone, weak annotations as masks teach to read them, or as without masks.
+ALONE, READ, SOFT = "masks only", "read by the masks", "soft labels"
+
+
+def no_errors() -> list[Errors]:
+    """Nothing is proved."""
+    return []
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What to learn from, and how, with confusions of held-out masks.
+
+    That is: how weak annotations are read, their weight, and the power of class weights. ``find_errors`` are
+    those that held-out weak annotations prove, one for each, and found if they are asked for.
+    """
+
+    alpha: float
+    balance: float
+    confusions: Sequence[FloatArray]
+    start: str = READ
+    find_errors: Callable[[], Sequence[Errors]] = no_errors
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Accuracy, mean recall and mean IoU; zeros if nothing could be held out."""
+        return scores(np.sum(self.confusions, axis=0)) if self.confusions else np.zeros(3)
+
+    @cached_property
+    def errors(self) -> Sequence[Errors]:
+        """Errors that held-out weak annotations prove."""
+        return self.find_errors()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was tried, and how it scored."""
+        facts: dict[str, Any] = {
+            "start": self.start,
+            "alpha": self.alpha,
+            "class_weight": self.balance,
+            "scores": [round(value, 4) for value in self.scores.tolist()],
+        }
+        # Only what was looked at: it takes its time.
+        if "errors" in vars(self) and self.errors:
+            facts["provable_error"] = round(rate_of(self.errors), 4)
+        return facts
+
+
+class Trials:
+    """Stand-ins of the learner, from masks and weak annotations that are read in some way."""
+
+    def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float) -> None:
+        self.masks, self.told, self.power, self._reader = reader.masks, told, power, reader
+        self.data = reader.masks.data
+        self._some = evenly(self.data.weak, MOST_WEAK)
+        self._plain = self.masks.stand_ins(power)
+        self._weak: dict[str, list[list[Targets]]] = {}
+        self._trials: dict[tuple[str, float, float], Trial] = {}
+
+    @cached_property
+    def all_shown(self) -> bool:
+        """Whether masks show all labels that weak annotations name: only then they can speak for all."""
+        named = np.any([self.data.clues(n).possible.any(axis=0) for n in self.data.weak], axis=0)
+        return not (named & ~self.masks.shown(None)).any()
+
+    @cached_property
+    def alone(self) -> Trial:
+        """Masks alone."""
+        return Trial(0.0, self.power, self._plain.confusions, ALONE, self._errors_alone)
+
+    def trial(self, start: str, alpha: float, power: float) -> Trial:
+        """Judge what is learned, by masks and by weak annotations that are held out."""
+        key = start, alpha, power
+        if key not in self._trials:
+            models = [
+                self._fit([*self.masks.others(f), *self._weighted(parts, alpha)], power, f)
+                for f, parts in enumerate(self.weak(start))
+            ]
+            confusions, errors = self.masks.held_out(models), partial(self._errors, *key)
+            self._trials[key] = Trial(alpha, power, confusions, start, errors)
+        return self._trials[key]
+
+    def weak(self, start: str) -> list[list[Targets]]:
+        """Return some weak annotations, as they are read for each fold."""
+        if start not in self._weak:
+            folds = range(self.masks.n_folds)
+            self._weak[start] = [[self._target(start, n, f) for n in self._some] for f in folds]
+        return self._weak[start]
+
+    def _target(self, start: str, n: int, fold: int) -> Targets:
+        data = self.data
+        return data.targets(n, self._reader(n, fold) if start == READ else self.told[start][data.places[n]])
+
+    def _weighted(self, parts: Sequence[Targets], alpha: float) -> list[Targets]:
+        """Return some weak annotations as they count beside all masks if each has a weight."""
+        n_full, n_weak = len(self.data.full), len(self.data.weak)
+        weight = alpha * n_weak / len(parts) * len(self.masks.chosen) / n_full
+        return [part.times(weight) for part in parts]
+
+    def _fit(self, parts: Sequence[Targets], power: float, fold: int) -> FloatArray:
+        return fit_hinges(parts, self._plain.ridge, power, self._plain.models[fold], FEW_STEPS)
+
+    def _errors_alone(self) -> list[Errors]:
+        model = fit_hinges(self.masks.targets, self._plain.ridge, self.power, n_steps=STEPS)
+        return errors_by(self.data, (model, model))
+
+    def _errors(self, start: str, alpha: float, power: float) -> list[Errors]:
+        """Errors of stand-ins of all masks and one half of the weak annotations, proved by the other half."""
+        parts = [self._weighted(half, alpha) for half in halves(self.data, self.told[start])]
+        return errors_by(self.data, [self._fit([*self.masks.targets, *half], power, 0) for half in parts])
+
+    def starts(self, alpha: float) -> tuple[str, ...]:
+        """Ways to read weak annotations, the better first: as masks teach, or also as without masks.
+
+        Few masks may show too few labels to teach anything. Then they cannot tell which is better either: if
+        they do not surely prefer what they teach, errors that are provable from weak annotations decide.
+        """
+        soft, read = (self.trial(one, alpha, self.power) for one in (SOFT, READ))
+        if surely_better(soft.confusions, read.confusions):
+            return (READ,)
+        return (SOFT, READ) if rate_of(soft.errors) < rate_of(read.errors) else (READ,)
+
+
+def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, list[Trial]]:
+    """Judge weights of weak annotations, and powers of class weights.
+
+    Return the best trial, and all. The first is of masks alone, unless ``alpha`` is given; the best is the
+    last that beats all before. The more careful come first: a larger weight must be surely better than a
+    smaller one. Where weak annotations are used, they may count as full labelings do for class weights, and
+    these be less, unless they are ``fixed``.
+    """
+    alphas = ALPHAS if alpha is None else (alpha,)
+    for start in trials.starts(alphas[-1]):
+        found = [trials.alone] if alpha is None else []
+        found += [trials.trial(start, one, trials.power) for one in alphas]
+        best = best_trial(found, trials.all_shown)
+        if best.alpha > 0:
+            break
+    less = usual_balance(len(trials.data.full) + round(best.alpha * len(trials.data.weak)))
+    if not fixed and less < trials.power:
+        found.append(trials.trial(best.start, best.alpha, less))
+        best = best_trial([best, found[-1]])
+    return best, found
+
+
+def best_trial(trials: Sequence[Trial], all_shown: bool = True) -> Trial:
+    """Return the first trial, or the last that beats those before it.
+
+    >>> alone = Trial(0.0, 0.0, [np.array([[4.0, 1.0], [1.0, 4.0]])] * 3)
+    >>> mixed, good = (Trial(1.0, 0.0, [np.array(one)] * 3) for one in ([[5.0, 0.0], [2.0, 3.0]], np.eye(2)))
+    >>> best_trial([alone, mixed]).alpha, best_trial([alone, mixed, good]) is good
+    (0.0, True)
+    """
+    best = trials[0]
+    for one in trials[1:]:
+        if beats(best, one, all_shown):
+            best = one
+    return best
+
+
+def beats(first: Trial, second: Trial, all_shown: bool) -> bool:
+    """Whether one of the judges is surely in favor of the second trial, and the other not surely against it.
+
+    Masks are in favor if they do not find it worse in any measure, either; they are not against it if there
+    are labels that they do not show. Less of class weights is for masks alone to judge, and must be worse in
+    nothing: it trades the recall of rare labels for accuracy, and little of either can be proved.
+    """
+    if first.balance != second.balance:
+        return improves(first.confusions, second.confusions, tolerated=0.0)
+    if improves(first.confusions, second.confusions, TOLERATED):
+        return not surely_fewer(second.errors, first.errors)
+    against = all_shown and surely_better(second.confusions, first.confusions)
+    return not against and surely_fewer(first.errors, second.errors)
