@@ -23,7 +23,7 @@ from multiutility.learning.selection.provable import Errors, provable_errors, ra
 from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import fit_hinges
-from multiutility.learning.starts.soft import SoftStart
+from multiutility.learning.starts.soft import BALANCE, SoftStart
 
 # Weight of weak annotations beside full labelings that are too few to judge it.
 UNJUDGED = 0.3
@@ -104,20 +104,23 @@ def unproven_balances(data: Data) -> tuple[float, ...]:
     return (0.0, FEWER) if placed else (0.0,)
 
 
-def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 2) -> list[FloatArray]:
+def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 4) -> list[FloatArray]:
     """Return soft labels by regressions on them, each half of the examples by that on the other.
 
-    Sizes of labels are then those that the features tell, and not those that were assumed at first.
+    Sizes of labels are then those that the features tell, and not those that were assumed at first. Rare
+    labels are favored, as in the soft start: round by round, frequent ones would take all of a box.
     """
     posteriors = list(told)
     for _ in range(n_rounds):
-        posteriors = reread(data, posteriors, SEEDS_ONLY)
+        posteriors = reread(data, posteriors, SEEDS_ONLY, BALANCE)
     return posteriors
 
 
-def reread(data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float]) -> list[FloatArray]:
+def reread(
+    data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float], balance: float = 0.0
+) -> list[FloatArray]:
     """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
-    models = half_models(data, posteriors)
+    models = half_models(data, posteriors, balance)
     reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
     return [
         reading(data.clues(n).with_opinions(probabilities(data.features(n), models[place % 2])))
@@ -125,9 +128,9 @@ def reread(data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float])
     ]
 
 
-def half_models(data: Data, posteriors: Sequence[FloatArray]) -> list[FloatArray]:
+def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float) -> list[FloatArray]:
     """Regressions on every second example: the first on those that are odd, the second on the others."""
-    return [fit_logistic(parts, RIDGE, n_steps=STEPS) for parts in halves(data, posteriors)]
+    return [fit_logistic(parts, RIDGE, balance, n_steps=STEPS) for parts in halves(data, posteriors)]
 
 
 def halves(data: Data, posteriors: Sequence[FloatArray]) -> list[list[Targets]]:
