@@ -56,6 +56,11 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
     >>> print(chosen_text({**facts, "start": "masks only", "alpha": 0.0}))  # doctest: +NORMALIZE_WHITESPACE
     masks only, class weights 0.5, because held-out masks score 0.720 without weak annotations, and not surely
     more with them (0.725)
+    >>> for trial, rate in zip(trials, (0.16, 0.12), strict=True):
+    ...     trial["provable_error"] = rate
+    >>> print(chosen_text(facts))  # doctest: +NORMALIZE_WHITESPACE
+    weak annotations read by the masks, weight 0.1, class weights 0.5, because held-out masks score 0.725 with
+    and 0.720 without, and held-out weak annotations show errors of 12.0 % with and 16.0 % without
     >>> errors = {"soft labels, 0": 0.15, "soft labels, 0.5": 0.12, "certain places, 0.5": 0.2}
     >>> print(chosen_text({"start": "soft labels", "provable_error": errors}))
     weak annotations read by soft labels, because other images show errors of 12.0 % (certain places: 20.0 %)
@@ -86,17 +91,30 @@ def reason_text(chosen: Mapping[str, Any]) -> str:
     without = max((score for (weight, _), score in scores.items() if weight == 0), default=None)
     best = max((score for (weight, _), score in scores.items() if weight > 0), default=None)
     if without is not None and best is not None:
+        other = shown_errors(chosen)
         if alpha:
             own = scores.get((alpha, chosen.get("class_weight")), best)
-            return f"held-out masks score {own:.3f} with and {without:.3f} without"
+            return f"held-out masks score {own:.3f} with and {without:.3f} without{other}"
         more = f"not surely more with them ({best:.3f})" if best > without else f"{best:.3f} with them"
-        return f"held-out masks score {without:.3f} without weak annotations, and {more}"
+        return f"held-out masks score {without:.3f} without weak annotations, and {more}{other}"
     errors = provable_errors(chosen)
     rate = errors.pop(str(chosen.get("start")), None)
     if rate is None or not errors:
         return ""
     others = ", ".join(f"{name}: {percent(value)}" for name, value in errors.items())
     return f"other images show errors of {percent(rate)} ({others})"
+
+
+def shown_errors(chosen: Mapping[str, Any]) -> str:
+    """Return what the other judge says, weak annotations that were held out; nothing if it was not asked."""
+    alpha, rates = chosen.get("alpha"), dict[bool, list[float]]()
+    for one in chosen.get("trials") or []:
+        if "provable_error" in one and one["alpha"] in (0, alpha or one["alpha"]):
+            rates.setdefault(one["alpha"] > 0, []).append(one["provable_error"])
+    if len(rates) < 2:
+        return ""
+    with_them, without = percent(min(rates[True])), percent(rates[False][0])
+    return f", and held-out weak annotations show errors of {with_them} with and {without} without"
 
 
 def trial_scores(chosen: Mapping[str, Any]) -> dict[tuple[float, float | None], float]:
