@@ -35,8 +35,7 @@ def mixed(
     opinions = Opinions(soft, places_model(data, RIDGE))
     reader = Reader.taught(masks, opinions, rehearsals)
     told = {READ: [reader(n) for n in data.weak], SOFT: opinions.soft.shares}
-    power = usual_balance(len(data.full)) if balance is None else balance
-    best, trials = compare(Trials(reader, told, power), alpha, fixed=balance is not None)
+    best, trials = compare(Trials(reader, told, balance), alpha, fixed=balance is not None)
     strong = set(data.full)
     # Masks alone leave them out: their weight is 0 then.
     read = told[SOFT if best.start == SOFT else READ]

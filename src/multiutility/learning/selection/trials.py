@@ -75,11 +75,15 @@ class Trial:
 class Trials:
     """Stand-ins of the learner, from masks and weak annotations that are read in some way."""
 
-    def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float) -> None:
-        self.masks, self.told, self.power, self._reader = reader.masks, told, power, reader
-        self.data = reader.masks.data
+    def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float | None) -> None:
+        self.masks, self.told, self.data, self._reader = reader.masks, told, reader.masks.data, reader
+        n_full, n_weak = len(self.data.full), len(self.data.weak)
+        self.power = usual_balance(n_full) if power is None else power
+        # Of labels that masks do not show, weak annotations show as much as so many masks would.
+        n_shown = n_full if self.all_shown else n_full + n_weak
+        self.mixed_power = usual_balance(n_shown) if power is None else power
         self._some = evenly(self.data.weak, MOST_WEAK)
-        self._plain = self.masks.stand_ins(power)
+        self._plain = self.masks.stand_ins(self.power)
         self._weak: dict[str, list[list[Targets]]] = {}
         self._trials: dict[tuple[str, float, float], Trial] = {}
 
@@ -141,7 +145,7 @@ class Trials:
         Few masks may show too few labels to teach anything. Then they cannot tell which is better either: if
         they do not surely prefer what they teach, errors that are provable from weak annotations decide.
         """
-        soft, read = (self.trial(one, alpha, self.power) for one in (SOFT, READ))
+        soft, read = (self.trial(one, alpha, self.mixed_power) for one in (SOFT, READ))
         if surely_better(soft.confusions, read.confusions):
             return (READ,)
         return (SOFT, READ) if rate_of(soft.errors) < rate_of(read.errors) else (READ,)
@@ -158,12 +162,12 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
     alphas = ALPHAS if alpha is None else (alpha,)
     for start in trials.starts(alphas[-1]):
         found = [trials.alone] if alpha is None else []
-        found += [trials.trial(start, one, trials.power) for one in alphas]
+        found += [trials.trial(start, one, trials.mixed_power) for one in alphas]
         best = best_trial(found, trials.all_shown)
         if best.alpha > 0:
             break
     less = usual_balance(len(trials.data.full) + round(best.alpha * len(trials.data.weak)))
-    if not fixed and less < trials.power:
+    if best.alpha > 0 and not fixed and less < best.balance:
         found.append(trials.trial(best.start, best.alpha, less))
         best = best_trial([best, found[-1]])
     return best, found
@@ -191,7 +195,7 @@ def beats(first: Trial, second: Trial, all_shown: bool) -> bool:
     are labels that they do not show. Less of class weights is for masks alone to judge, and must be worse in
     nothing: it trades the recall of rare labels for accuracy, and little of either can be proved.
     """
-    if first.balance != second.balance:
+    if first.alpha == second.alpha:
         return improves(first.confusions, second.confusions, tolerated=0.0)
     if improves(first.confusions, second.confusions, TOLERATED):
         return not surely_fewer(second.errors, first.errors)
