@@ -20,7 +20,6 @@ import numpy as np
 
 from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
-from multiutility.experiments.methods import without_advice
 from multiutility.experiments.study import Fold, Setup, Study
 from multiutility.kinds.mask import label_histograms
 from multiutility.learning import estimators
@@ -31,6 +30,7 @@ from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts import soft
+from multiutility.vision.learning import without_advice
 from multiutility.vision.segmenter import Segmenter
 
 # Constants by module; those of functions' arguments are changed where the function is called.

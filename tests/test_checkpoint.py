@@ -24,8 +24,9 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.files import replacing
 from multiutility.inference.solver import Result
-from multiutility.learning import CuttingPlane, FrankWolfe, journal
-from multiutility.learning.checkpoint import CheckpointError, CheckpointWarning, read_checkpoint
+from multiutility.learning import CuttingPlane, FrankWolfe
+from multiutility.learning.checkpoint import journal
+from multiutility.learning.checkpoint.file import CheckpointError, CheckpointWarning, read_checkpoint
 from multiutility.learning.optimizers.frank_wolfe import Run
 from multiutility.learning.optimizers.solution import Record
 from multiutility.problem import LabelingProblem

@@ -22,10 +22,11 @@ from learning_cases import fulls, pid_after, random_problems, tags
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_mask
 from multiutility.inference import Expansion, Pinpoint
-from multiutility.learning import SSVM, shards
+from multiutility.learning import SSVM
+from multiutility.learning.cluster import shards
+from multiutility.learning.cluster.backends import Elsewhere
 from multiutility.learning.examples import make_examples
 from multiutility.learning.optimizers.solution import Record
-from multiutility.learning.places import Elsewhere
 from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Threads
 from multiutility.parallel.dask import Cluster, ClusterError

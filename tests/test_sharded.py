@@ -14,12 +14,11 @@ from sklearn.base import clone
 from learning_cases import fulls, make_risk, random_problems, tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.inference import Exact
-from multiutility.learning import MultiUtilitySSVM, journal, places
-from multiutility.learning.checkpoint import CheckpointError
-from multiutility.learning.examples import make_examples, slack_costs
-from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
-from multiutility.learning.optimizers.solution import Record
-from multiutility.learning.shard import (
+from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.checkpoint import journal
+from multiutility.learning.checkpoint.file import CheckpointError
+from multiutility.learning.cluster import backends
+from multiutility.learning.cluster.shard import (
     Change,
     Settings,
     Shard,
@@ -30,8 +29,11 @@ from multiutility.learning.shard import (
     no_memory,
     sweep,
 )
-from multiutility.learning.sharded import ShardedFrankWolfe
-from multiutility.learning.shards import ShardedRisk, Shards
+from multiutility.learning.cluster.sharded import ShardedFrankWolfe
+from multiutility.learning.cluster.shards import ShardedRisk, Shards
+from multiutility.learning.examples import make_examples, slack_costs
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Record
 from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Executor, Threads
 from multiutility.problem import LabelingProblem
@@ -103,7 +105,7 @@ def test_parts_of_steps_never_lower_the_dual() -> None:
 @pytest.fixture
 def short_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start that takes little time."""
-    monkeypatch.setattr(places, "soft_start", partial(soft_start, shrinkage=[0.01], n_iterations=3))
+    monkeypatch.setattr(backends, "soft_start", partial(soft_start, shrinkage=[0.01], n_iterations=3))
 
 
 class InterruptionError(Exception):

@@ -10,8 +10,8 @@ from multiutility.annotations import Annotation, Box, Boxes, Tags
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import unary_loss
 from multiutility.learning import SSVM, MultiUtilitySSVM
+from multiutility.learning.cluster.backends import Here
 from multiutility.learning.examples import make_examples
-from multiutility.learning.places import Here
 from multiutility.learning.starts.filled import Filled
 from multiutility.learning.starts.masks import Masks
 from multiutility.learning.starts.soft import Soft

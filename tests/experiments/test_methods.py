@@ -16,10 +16,10 @@ from multiutility.experiments.methods import (
     learn,
     method_parameters,
 )
-from multiutility.experiments.naive import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.learning.estimators import SelfTraining
 from multiutility.vision import Segmenter
+from multiutility.vision.baselines import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.vision.learning import Units
 from multiutility.vision.training_set import TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy

@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 
 from multiutility.vision import features
-from multiutility.vision.borders import Borders
 from multiutility.vision.features import KINDS
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.location import Location
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.location import Location
 from multiutility.vision.features.parameters import decode, encode
 from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.features.presets import PRESETS, preset
-from multiutility.vision.superpixels import RegionMerging, Slic
+from multiutility.vision.regions.borders import Borders
+from multiutility.vision.regions.superpixels import RegionMerging, Slic
 from noise_pictures import noise_image
 
 IMAGES = [noise_image(60, 80, seed) for seed in range(3)]

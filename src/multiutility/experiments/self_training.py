@@ -13,9 +13,10 @@ from multiutility.datasets.images import write_image
 from multiutility.experiments.cells import Cell, Result
 from multiutility.experiments.methods import OURS, SELF_STRONG, SELF_WEAK
 from multiutility.experiments.plots import Dots, dots
-from multiutility.experiments.report import Check, Report, Sheet, pair_of, table, text_of
+from multiutility.experiments.report import Check, Report, Sheet, pair_of, text_of
 from multiutility.experiments.study import Study, evenly
 from multiutility.kinds.drawing import overlay, paint
+from multiutility.markdown import table
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.render import gallery, legend, stack
 

@@ -15,8 +15,8 @@ from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.inference.solver import all_finished
+from multiutility.learning.checkpoint.journal import Journal
 from multiutility.learning.examples import Example
-from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Solution, ignore
 from multiutility.models import Potts

@@ -24,6 +24,8 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Expansion, Pinpoint, Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning.cccp import Cccp, Fit, Imputation, Imputing
+from multiutility.learning.checkpoint.journal import Journal, Journaled
+from multiutility.learning.cluster.backends import Elsewhere, Here, Place
 from multiutility.learning.examples import (
     ClassWeight,
     Example,
@@ -34,11 +36,9 @@ from multiutility.learning.examples import (
     trusted_costs,
     weighted,
 )
-from multiutility.learning.journal import Journal, Journaled
 from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
-from multiutility.learning.places import Elsewhere, Here, Place
 from multiutility.learning.selection.choice import Choice, truth_of
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import Estimate

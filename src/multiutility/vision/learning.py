@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.energy import Energy
+from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.learning import MultiUtilitySSVM
@@ -185,3 +188,13 @@ def impossible(annotation: Annotation, problem: LabelingProblem) -> set[int]:
         anything = Energy(np.zeros((problem.n_nodes, annotation.n_labels)))
         unmet = Pinpoint(Expansion()).minimize(anything, constraints).unmet
     return {int(constraints.cover_labels[c]) for c in unmet}
+
+
+@contextmanager
+def without_advice() -> Iterator[None]:
+    """Leave out warnings that are for people who can mend their annotations or choose other parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UnmetCoverWarning)
+        warnings.simplefilter("ignore", UnidentifiedLabelsWarning)
+        yield

@@ -18,7 +18,7 @@ from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared
 from multiutility.vision.photo import Photo, Shrunk, enlarged
-from multiutility.vision.refine import refined
+from multiutility.vision.regions.refine import refined
 from multiutility.vision.store import FeatureStore
 
 # Told how much of how much is done.

@@ -10,7 +10,7 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.learning.examples import Example
 
 if TYPE_CHECKING:
-    from multiutility.learning.places import Place
+    from multiutility.learning.cluster.backends import Place
 
 
 @dataclass(frozen=True, eq=False)
