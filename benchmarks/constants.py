@@ -22,7 +22,7 @@ from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
 from multiutility.experiments.study import Fold, Setup, Study
 from multiutility.kinds.mask import label_histograms
-from multiutility.learning import estimators
+from multiutility.learning import multi_utility
 from multiutility.learning.examples import Example
 from multiutility.learning.selection import choice, evidence, masked, reading, regression, stand_in, unmasked
 from multiutility.learning.selection.choice import Choice, Data
@@ -69,7 +69,7 @@ def captured(study: Study, kinds: str, n_masks: int) -> tuple[list[Example], Seq
         raise CapturedError
 
     training = study.training_set(kinds, study.choice(kinds, n_masks, 0))
-    with patch.object(estimators, "choose", keep), without_advice(), suppress(CapturedError):
+    with patch.object(multi_utility, "choose", keep), without_advice(), suppress(CapturedError):
         Segmenter(training.preset.preset).fit_prepared(training)
     return kept[0], kept[1]
 

@@ -23,7 +23,7 @@ from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
 from multiutility.learning.checkpoint import journal
 from multiutility.learning.cluster import backends
-from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, Run
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, FrankWolfeRun
 from multiutility.vision import Segmenter, features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
@@ -471,17 +471,17 @@ def test_interrupted_work_goes_on_where_it_was(folder: Path, tmp_path: Path) -> 
 def test_interrupted_training_is_kept_and_goes_on_if_asked(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, advance, calls = tmp_path / "m.safetensors", Run.advance, [0]
+    out, advance, calls = tmp_path / "m.safetensors", FrankWolfeRun.advance, [0]
     command = ("train", folder, "--C", 1, "--store", tmp_path / "store", "--jobs", 1, "--out", out)
 
-    def pressed(self: Run) -> None:
+    def pressed(self: FrankWolfeRun) -> None:
         calls[0] += 1
         if calls[0] == 6:
             raise KeyboardInterrupt
         advance(self)
 
     monkeypatch.setattr(journal, "EVERY", 0.0)
-    monkeypatch.setattr(Run, "advance", pressed)
+    monkeypatch.setattr(FrankWolfeRun, "advance", pressed)
     stopped = run(*command)
     assert stopped.exit_code == 130
     assert "with --resume goes on from there" in stopped.stderr

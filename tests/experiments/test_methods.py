@@ -17,7 +17,7 @@ from multiutility.experiments.methods import (
     method_parameters,
 )
 from multiutility.kinds import PixelAnnotation, PixelBox
-from multiutility.learning.estimators import SelfTraining
+from multiutility.learning import SelfTraining
 from multiutility.vision import Segmenter
 from multiutility.vision.baselines import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.vision.learning import Units

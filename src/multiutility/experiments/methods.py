@@ -9,13 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from multiutility.annotations import Annotation
-from multiutility.datasets.classes import Classes
-from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.estimators import SelfTraining
+from multiutility.learning import SelfTraining
+from multiutility.problem import LabelingProblem
 from multiutility.vision import baselines
 from multiutility.vision.baselines import Naive
 from multiutility.vision.features.preset import Prepared
-from multiutility.vision.learning import without_advice
+from multiutility.vision.learning import Learned, without_advice
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import TrainingSet
@@ -39,12 +38,17 @@ class SelfTrained(Segmenter):
 
     loss: Literal["strong", "weak"] = "strong"
 
-    def _learner(
-        self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
-    ) -> MultiUtilitySSVM:
-        ours = super()._learner(classes, annotations, slack_weight).get_params(deep=False)
+    def _learn(
+        self,
+        training: TrainingSet,
+        problems: Sequence[LabelingProblem],
+        annotations: Sequence[Annotation | None],
+        slack_weight: float,
+    ) -> Learned:
+        ours = self._learner_parameters(training.classes, annotations, slack_weight)
         known = SelfTraining().get_params(deep=False)
-        return SelfTraining(**{**{name: ours[name] for name in known if name in ours}, "loss": self.loss})
+        given = {name: ours[name] for name in known if name in ours}
+        return SelfTraining(**{**given, "loss": self.loss}).fit(problems, annotations)
 
 
 class SelfTrainedWeakly(SelfTrained):

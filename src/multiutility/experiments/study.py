@@ -22,7 +22,7 @@ from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import learn
 from multiutility.experiments.protocols import rules_of
 from multiutility.experiments.supervision import Choice, LabeledImages
-from multiutility.metrics import confusion
+from multiutility.metrics import mask_confusion
 from multiutility.vision.features.preset import Prepared, Preset
 from multiutility.vision.photo import Shrunk
 from multiutility.vision.predictor import Predictor
@@ -134,8 +134,7 @@ class Judge:
     def compared(self, predictor: Predictor, n: int, labels: IndexArray) -> FloatArray:
         """Confusion [K, K] of one image."""
         given = predictor.prediction(self.images.photo(n), self.prepared[n], labels).mask
-        truth = self.images.masks[n].ravel().astype(np.int64) - 1
-        return confusion(truth, given.ravel().astype(np.int64) - 1, len(self.images.classes))
+        return mask_confusion(self.images.masks[n], given.astype(np.int64) - 1, len(self.images.classes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample, training_part
 from multiutility.kinds import KINDS
 from multiutility.kinds.mask import MASK
-from multiutility.metrics import accuracy, confusion
+from multiutility.metrics import accuracy, mask_confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Model, Predictions
 from multiutility.vision.about import about_lines, judged_text
-from multiutility.vision.evaluation import Evaluation, joint_names
+from multiutility.vision.evaluation import Evaluation, joint_names, label_translation
 from multiutility.vision.report import known_values
 from multiutility.vision.suggestions import Belief, Known, Patch, Suggestion, suggestions
 
@@ -177,10 +177,8 @@ class Review:
             truth, predicted = sample.mask(), self._predictions.read(model, sample)[0]
             assert truth is not None  # only samples with masks are compared
             names = joint_names(dataset.classes, model.predictor.classes, str(dataset.path))
-            places = np.array([0, *(names.index(name) for name in model.predictor.classes.names)])
-            self._confusions[key] = confusion(
-                truth.ravel().astype(np.int64) - 1, places[predicted].ravel(), len(names)
-            )
+            translate = label_translation(model.predictor.classes, names)
+            self._confusions[key] = mask_confusion(truth, translate[predicted], len(names))
         return self._confusions.get(key)
 
 

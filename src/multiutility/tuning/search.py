@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.files import replacing
 from multiutility.learning.examples import balance
-from multiutility.metrics import accuracy, confusion, mean_iou, mean_recall
+from multiutility.metrics import accuracy, mask_confusion, mean_iou, mean_recall
 from multiutility.sources import code_digest
 from multiutility.vision.method import METHODS
 from multiutility.vision.segmenter import Segmenter
@@ -297,7 +296,7 @@ class Bench:
         for n, labels in zip(held_out, labelings, strict=True):
             mask = self.training.small_annotation(n).mask
             assert mask is not None  # only images with masks are held out
-            matrix += pixel_confusion(mask, labels[self.training.prepared[n].regions], n_labels)
+            matrix += mask_confusion(mask, labels[self.training.prepared[n].regions], n_labels)
         return self._metric(matrix, self.training.classes.rare)
 
     def _agreement(self, held_out: Sequence[int], labelings: Sequence[IndexArray]) -> float:
@@ -331,11 +330,6 @@ def value_text(value: Value) -> str:
 def is_strong(annotation: Annotation | None) -> bool:
     """Whether it is a full labeling."""
     return annotation is not None and annotation.strong
-
-
-def pixel_confusion(mask: NDArray[np.uint8], labels: IndexArray, n_labels: int) -> FloatArray:
-    """Confusion [K, K] of a mask, with 0 for void and label + 1, and labels of all pixels."""
-    return confusion(mask.ravel().astype(np.int64) - 1, labels.ravel(), n_labels)
 
 
 class Log:

@@ -15,8 +15,10 @@ from threadpoolctl import threadpool_limits
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds import KINDS, PixelAnnotation
 from multiutility.kinds.boxes import BOXES
+from multiutility.kinds.mask import label_histograms
 from multiutility.learning.selection.choice import evenly
 from multiutility.learning.selection.evidence import confusion, folds_of, merit
+from multiutility.models import Potts
 from multiutility.vision.features.preset import Prepared
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.training_set import TrainingSet
@@ -60,8 +62,7 @@ class Naive:
         merits = self.compare(features, targets, masks)
         penalty = max(merits, key=lambda one: merits[one]) if merits else self.penalties.usual
         weights = self.regression(features, targets, penalty)
-        no_edges = np.zeros(training.prepared[0].problem.edge_features.shape[1])
-        flat = np.concatenate((weights.ravel(), no_edges))
+        flat = Potts(n_labels).layout(training.prepared[0].problem).local(weights)
         chosen = {
             "penalty": penalty,
             "merit": {f"{one:g}": round(value, 4) for one, value in merits.items()},
@@ -116,29 +117,20 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
            [0., 0., 2.]])
     """
     if annotation.mask is not None:
-        return histogram(annotation.mask.astype(np.int64) - 1, regions, n_labels)
-    labels = np.full(regions.shape, -1, dtype=np.int64)
+        return label_histograms(annotation.mask, regions, n_labels)
+    mask = np.zeros(regions.shape, dtype=np.uint8)
     named: dict[bool, set[int]] = {False: set(), True: set()}
     for kind in KINDS:
         value = annotation.value(kind)
         named[kind.says == BOXES.says].update(kind.labels(value))
         if kind.there(value):
             for places, label in kind.fill(value, regions):
-                labels[places] = label
+                mask[places] = label + 1
     rest = named[False] - named[True] or named[True]
-    counts = histogram(labels, regions, n_labels)
-    open_ = np.bincount(regions.ravel(), labels.ravel() < 0, len(counts))
+    counts = label_histograms(mask, regions, n_labels)
+    open_ = np.bincount(regions.ravel(), mask.ravel() == 0, len(counts))
     counts[:, sorted(rest)] += open_[:, np.newaxis] / len(rest)
     return counts
-
-
-def histogram(labels: NDArray[np.int64], regions: IndexArray, n_labels: int) -> FloatArray:
-    """Pixels of each region and label, [V, K]; those below 0 are left out."""
-    known = labels >= 0
-    cells = regions[known].astype(np.int64) * n_labels + labels[known]
-    n_regions = int(regions.max()) + 1
-    counts = np.bincount(cells, minlength=n_regions * n_labels).astype(np.float64)
-    return counts.reshape(n_regions, n_labels)
 
 
 def ridge_weights(

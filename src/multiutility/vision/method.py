@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from multiutility.inference import Pinpoint, Solver
 from multiutility.inference.pinpoint import unary_loss
-from multiutility.learning.estimators import ALPHA
+from multiutility.learning.multi_utility import ALPHA
 from multiutility.learning.optimizers.cutting_plane import CuttingPlane
 from multiutility.learning.optimizers.solution import Optimizer
 from multiutility.learning.starts.filled import Filled

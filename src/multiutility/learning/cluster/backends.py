@@ -1,4 +1,4 @@
-"""Where learning takes place: here, or wherever shards of the examples are."""
+"""Backends of learning: this process, or an executor that has shards of the examples."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from multiutility.learning.starts.soft import SoftStart, likeliest, soft_start
 from multiutility.parallel import Executor, Threads
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Makes all that takes long, for the solvers of labelings and of labelings that agree."""
 
     def optimizer(self) -> Optimizer[Any, Any]:
-        """Return the optimizer for risks of this place."""
+        """Return the optimizer for risks of this backend."""
 
     def key(self, examples: Sequence[Example], parameters: Mapping[str, Any]) -> str:
         """Hash of all that the result of a fit depends on."""
@@ -45,7 +45,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Here:
+class LocalBackend:
     """Threads of this process."""
 
     solver: Solver
@@ -54,7 +54,7 @@ class Here:
     kernel_bytes: float = np.inf
 
     def optimizer(self) -> Optimizer[Any, Any]:
-        """Return the optimizer for risks of this place."""
+        """Return the optimizer for risks of this backend."""
         return FrankWolfe()
 
     def key(self, examples: Sequence[Example], parameters: Mapping[str, Any]) -> str:
@@ -83,7 +83,7 @@ class Here:
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere:
+class ShardedBackend:
     """An executor that has shards of the examples."""
 
     executor: Executor
@@ -101,7 +101,7 @@ class Elsewhere:
         return known[0] if known else self._sent[-1][1]
 
     def optimizer(self) -> Optimizer[Any, Any]:
-        """Return the optimizer for risks of this place."""
+        """Return the optimizer for risks of this backend."""
         return ShardedFrankWolfe()
 
     def key(self, examples: Sequence[Example], parameters: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from multiutility.array_file import Arrays, part, prefixed
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.inference import Solver
+from multiutility.layout import Layout
 from multiutility.learning.cccp import Imputation, Imputer
 from multiutility.learning.examples import Example, make_instances
 from multiutility.learning.labeling_risk import AT_ONCE, LabelingRisk
@@ -193,33 +194,31 @@ def change_of(found: Step) -> Change:
     return found.change
 
 
-def add_up(*changes: Change) -> Total:
+def add_up(layout: Layout, *changes: Change) -> Total:
     """Return the total of own sums."""
     nodes = np.zeros(len(changes[0].nodes))
     for one in changes:
         nodes += one.nodes
     edges = np.sum([one.edges for one in changes], axis=0)
     loss = float(np.sum([one.loss for one in changes]))
-    return Total(np.concatenate((nodes, edges)), loss, np.ones(len(changes)), 0.0, 0.0)
+    return Total(layout.join(nodes, edges), loss, np.ones(len(changes)), 0.0, 0.0)
 
 
-def combine(total: Total, first: bool, *changes: Change) -> Total:
+def combine(layout: Layout, total: Total, first: bool, *changes: Change) -> Total:
     """Take the part of each shard's steps by which the dual rises most, those of the others given.
 
     Steps of one shard know nothing of those of others; all of them at once can be too much. ``first`` says
     whether gaps are counted anew.
     """
-    n_edges = len(changes[0].edges)
-    size = len(total.sum) - n_edges
     nodes = np.array([one.nodes for one in changes])
     edges = np.array([one.edges for one in changes])
     losses = np.array([one.loss for one in changes])
-    slopes = losses - [float(row.astype(np.float64) @ total.sum[:size]) for row in nodes]
+    slopes = losses - [float(row.astype(np.float64) @ layout.unary(total.sum)) for row in nodes]
     gram = (nodes @ nodes.T).astype(np.float64)
-    parts = ascend(slopes, gram, total.sum[size:], edges, N_SEARCHES)
+    parts = ascend(slopes, gram, layout.pairwise(total.sum), edges, N_SEARCHES)
     new = total.sum.copy()
-    new[:size] += parts.astype(nodes.dtype) @ nodes
-    new[size:] += parts @ edges
+    layout.unary(new)[...] += parts.astype(nodes.dtype) @ nodes
+    layout.pairwise(new)[...] += parts @ edges
     gap = float(np.sum([one.gap for one in changes]))
     hinges = float(np.sum([one.hinges for one in changes]))
     return Total(new, total.loss + float(parts @ losses), parts, gap if first else total.gap + gap, hinges)
@@ -277,7 +276,8 @@ def stepped(
     """Return what has changed since the total."""
     # In the precision of products with features: half as much to send.
     change = (dual.sum - total.sum) / dual.company
-    nodes, edges = change[: dual.size].astype(dual.risk.dtype), change[dual.size :]
+    layout = dual.risk.layout
+    nodes, edges = layout.unary(change).astype(dual.risk.dtype), layout.pairwise(change)
     loss = float(np.vdot(dual.bundle.coefficients - base, dual.bundle.losses))
     return Step(anchors, state_of(dual, base), Change(nodes, edges, loss, gap, hinges))
 
@@ -286,7 +286,7 @@ def own_sum(dual: Dual, anchors: Sequence[IndexArray]) -> Step:
     """Return the dual variables of a shard, with their sum as the change."""
     dual.refresh()
     loss = float(np.vdot(dual.bundle.coefficients, dual.bundle.losses))
-    change = Change(dual.sum[: dual.size].copy(), dual.sum[dual.size :].copy(), loss)
+    change = Change(dual.unary.copy(), dual.pairwise.copy(), loss)
     return Step(anchors, state_of(dual, dual.bundle.coefficients.copy()), change)
 
 

@@ -14,7 +14,6 @@ from multiutility.arrays import FloatArray
 from multiutility.learning.cluster import shard as at
 from multiutility.learning.cluster.shard import Settings, Step, Total
 from multiutility.learning.cluster.shards import ShardedRisk
-from multiutility.learning.optimizers.dual import projected
 from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 from multiutility.parallel import Handle
 
@@ -88,13 +87,13 @@ class ShardedFrankWolfe:
         start: Variables | None = None,
         random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> ShardedRun:
         """Return a run that has made no pass yet."""
         rng = np.random.RandomState(0) if random_state is None else random_state
         if start is None:
-            run = Run(risk, self._first(risk), self, tolerance, rng, callback)
+            run = ShardedRun(risk, self._first(risk), self, tolerance, rng, callback)
         else:
-            run = Run(risk, start, self, tolerance, rng, callback)
+            run = ShardedRun(risk, start, self, tolerance, rng, callback)
             run.recenter()
             run.due = True
         run.average = run.total.sum.copy()
@@ -104,7 +103,8 @@ class ShardedFrankWolfe:
         shards = risk.shards
         slots = [self.planes + 1] * len(risk.handles)
         steps = shards.each(at.begin, risk.handles, shards.cut(risk.labelings), risk.memories, slots)
-        return Variables(steps, shards.executor.call(at.add_up, *shards.each(at.change_of, steps)))
+        changes = shards.each(at.change_of, steps)
+        return Variables(steps, shards.executor.call(at.add_up, shards.layout, *changes))
 
     def resume(
         self,
@@ -114,9 +114,9 @@ class ShardedFrankWolfe:
         arrays: Mapping[str, NDArray[Any]],
         random_state: np.random.RandomState,
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> ShardedRun:
         """Return a run as it was when the arrays were taken."""
-        run = Run(risk, state, self, tolerance, random_state, callback)
+        run = ShardedRun(risk, state, self, tolerance, random_state, callback)
         run.restore(arrays)
         return run
 
@@ -132,19 +132,19 @@ class ShardedFrankWolfe:
 
     def unpack(self, risk: ShardedRisk, arrays: Mapping[str, NDArray[Any]]) -> Variables:
         """Return dual variables of packed arrays."""
-        shards, n_pairwise = risk.shards, risk.shards.n_pairwise
+        shards, layout = risk.shards, risk.shards.layout
         steps = []
         for n, labelings in enumerate(shards.cut(risk.labelings)):
             state = part(arrays, f"shard{n}")
             anchors = np.split(state.pop("anchors"), np.cumsum([len(labels) for labels in labelings])[:-1])
-            nothing = at.Change(np.zeros(len(arrays["sum"]) - n_pairwise), np.zeros(n_pairwise), 0.0)
+            nothing = at.Change(np.zeros(layout.n_unary), np.zeros(layout.n_pairwise), 0.0)
             steps.append(shards.executor.put(Step(anchors, state, nothing)))
         loss, gap, hinges = arrays["numbers"].tolist()
         total = Total(np.array(arrays["sum"]), loss, np.array(arrays["parts"]), gap, hinges)
         return Variables(steps, shards.executor.put(total))
 
 
-class Run:
+class ShardedRun:
     """One minimization: dual variables, their average, and the best weights so far.
 
     ``due`` says whether the next pass asks the oracle about all blocks at the same weights.
@@ -170,7 +170,7 @@ class Run:
         self._random_state = random_state
         self._n_passes = 0
         self._n_sweeps = 0
-        self.average: FloatArray = np.zeros(risk.shards.n_weights)
+        self.average: FloatArray = np.zeros(risk.shards.layout.n_weights)
         self.company = max(1.0, len(risk.handles) / 2)
 
     @property
@@ -215,12 +215,12 @@ class Run:
         self._steps(at.examine, [self._settings] * len(self.risk.handles))
         self._combine(first=True)
         self._remember()
-        weights = projected(before.sum, self.risk.shards.n_pairwise)
+        weights = self.risk.shards.layout.projected(before.sum)
         return self._assess(weights, float(weights @ weights / 2) + self.total.hinges, self._dual(before))
 
     def check_average(self) -> float:
         """Return the relative gap of the best weights, average ones included."""
-        weights = projected(self.average, self.risk.shards.n_pairwise)
+        weights = self.risk.shards.layout.projected(self.average)
         return self._assess(weights, self.risk.objective(weights), self._dual(self.total))
 
     def recenter(self) -> None:
@@ -273,20 +273,23 @@ class Run:
         self.state = Variables(self.risk.shards.each(function, *known, *columns), self.state.total)
 
     def _combine(self, first: bool) -> None:
-        changes = self.risk.shards.each(at.change_of, self.state.steps)
-        total = self.risk.shards.executor.call(at.combine, self.state.total, first, *changes)
+        shards = self.risk.shards
+        changes = shards.each(at.change_of, self.state.steps)
+        total = shards.executor.call(at.combine, shards.layout, self.state.total, first, *changes)
         self.state = Variables(self.state.steps, total)
 
     def _add_up(self) -> None:
-        changes = self.risk.shards.each(at.change_of, self.state.steps)
-        self.state = Variables(self.state.steps, self.risk.shards.executor.call(at.add_up, *changes))
+        shards = self.risk.shards
+        changes = shards.each(at.change_of, self.state.steps)
+        total = shards.executor.call(at.add_up, shards.layout, *changes)
+        self.state = Variables(self.state.steps, total)
 
     def _remember(self) -> None:
         """Let others know what the oracles have found; every run ends with this."""
         self.risk.memories[:] = self.risk.shards.each(at.memory_of, self.state.steps)
 
     def _dual(self, total: Total) -> float:
-        weights = projected(total.sum, self.risk.shards.n_pairwise)
+        weights = self.risk.shards.layout.projected(total.sum)
         return total.loss - float(weights @ weights / 2)
 
     def _assess(self, weights: FloatArray, primal: float, dual: float) -> float:

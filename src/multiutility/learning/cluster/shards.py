@@ -16,7 +16,7 @@ from multiutility.inference import Solver
 from multiutility.learning.cccp import Imputation
 from multiutility.learning.cluster import shard as at
 from multiutility.learning.cluster.shard import Shard
-from multiutility.learning.examples import Example
+from multiutility.learning.examples import Example, model_of
 from multiutility.parallel import Executor, Handle, parts
 
 T = TypeVar("T")
@@ -32,9 +32,7 @@ class Shards:
         self.executor = executor
         pieces = parts(examples, executor.n_shards, LEAST_EXAMPLES)
         self.sizes = [len(piece) for piece in pieces]
-        self.n_labels = examples[0].annotation.n_labels
-        self.n_pairwise = int(examples[0].problem.edge_features.shape[1])
-        self.n_weights = self.n_labels * examples[0].problem.n_features + self.n_pairwise
+        self.layout = model_of(examples).layout(examples[0].problem)
         self.examples: list[Handle[Sequence[Example]]] = [executor.put(piece) for piece in pieces]
 
     def cut(self, values: Sequence[T]) -> list[Sequence[T]]:
