@@ -53,7 +53,7 @@ OPACITY = 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class Contestant:
     """A way to learn, how good its model is, and the masks it gives the images shown, by name."""
 
     name: str
@@ -72,12 +72,12 @@ class Demo:
 
     training: DatasetFolder
     validation: DatasetFolder
-    methods: Sequence[Method]
+    methods: Sequence[Contestant]
     objective: NDArray[Any]
     seconds: dict[str, float]
     n_superpixels: int
 
-    def method(self, name: str) -> Method:
+    def method(self, name: str) -> Contestant:
         """Return the method of a name."""
         return next(one for one in self.methods if one.name == name)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write_dataset
 from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.datasets.writing import earlier_parts
-from multiutility.demo.report import MASKS, NAIVE, OURS, Demo, Method, write_report
+from multiutility.demo.report import MASKS, NAIVE, OURS, Demo, Contestant, write_report
 from multiutility.files import scratch
 from multiutility.outputs import Outputs, writing
 from multiutility.vision.baselines import RIDGE
@@ -169,7 +169,7 @@ class Contest:
     clock: Clock
     progress: StageProgress
 
-    def run(self) -> tuple[list[Method], NDArray[Any]]:
+    def run(self) -> tuple[list[Contestant], NDArray[Any]]:
         """Return the methods with their scores, and the learning curve of ours."""
         with self.clock.stage("computing features"):
             training = self.prepared()
@@ -200,7 +200,7 @@ class Contest:
         """Return a new model that tells how far it is under a name of its own."""
         return self.segmenter(progress=lambda stage, *done: self.progress(f"{stage} from {name}", *done))
 
-    def compared(self, models: Mapping[str, Predictor]) -> list[Method]:
+    def compared(self, models: Mapping[str, Predictor]) -> list[Contestant]:
         """Evaluate models, and let them label some images: from the best of ours to its worst, evenly."""
         evaluations = {
             name: evaluate(model, self.validation, self.n_jobs, self.store) for name, model in models.items()
@@ -212,7 +212,7 @@ class Contest:
             name: {s.name: p.mask for s, p in predictions(model, shown, self.n_jobs, self.store)}
             for name, model in models.items()
         }
-        return [Method(name, evaluations[name], masks[name]) for name in models]
+        return [Contestant(name, evaluations[name], masks[name]) for name in models]
 
 
 def only_masks(training: TrainingSet) -> TrainingSet:

@@ -20,7 +20,7 @@ from multiutility.learning.cccp import Fit, Imputation
 from multiutility.learning.examples import ClassWeight, Example, make_examples, weighted
 from multiutility.learning.fitting import Fitting, Resources
 from multiutility.learning.optimizers.solution import Optimizer, Record, Solution
-from multiutility.learning.prediction import labelings
+from multiutility.learning.prediction import agreement_with, labelings
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 
@@ -58,13 +58,7 @@ class Estimator(BaseEstimator):
 
     def score(self, problems: Sequence[LabelingProblem], annotations: Sequence[Annotation | None]) -> float:
         """``1 - sum of losses / sum of sizes``: for full labelings the accuracy, void aside."""
-        found = self.predict(problems)
-        losses, sizes = 0.0, 0.0
-        for problem, annotation, labels in zip(problems, annotations, found, strict=True):
-            if annotation is not None:
-                losses += annotation.loss(problem, labels)
-                sizes += float(annotation.label_sizes(problem).sum())
-        return 1.0 - losses / sizes if sizes > 0 else 0.0
+        return agreement_with(problems, annotations, self.predict(problems))
 
     def _begin(
         self,

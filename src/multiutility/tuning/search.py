@@ -16,6 +16,7 @@ from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.files import replacing
 from multiutility.learning.examples import balance
+from multiutility.learning.prediction import agreement_with
 from multiutility.metrics import accuracy, mask_confusion, mean_iou, mean_recall
 from multiutility.sources import code_digest
 from multiutility.vision.method import METHODS
@@ -65,7 +66,7 @@ class Chosen(Protocol):
 C = TypeVar("C", bound=Chosen)
 
 
-class Weakening(Protocol[C]):
+class WeakeningPlan(Protocol[C]):
     """What is left of images with masks in training: ``keep`` masks, and weak annotations of some kinds."""
 
     @property
@@ -160,7 +161,7 @@ class Tuner:
         if self.n_folds < 2:
             raise ValueError(f"n_folds is {self.n_folds}: expected at least 2")
 
-    def tune(self, training: TrainingSet, weakening: Weakening[Any] | None = None) -> Tuning:
+    def tune(self, training: TrainingSet, weakening: WeakeningPlan[Any] | None = None) -> Tuning:
         """Search on prepared images; with a weakening of the same images, these are learned from weakened."""
         bench = Bench(training, self.n_folds, self.metric, self.segmenter.random_state, weakening)
         log = Log(self.log, self._key(bench))
@@ -233,7 +234,7 @@ class Bench:
         n_folds: int,
         metric: str,
         random_state: int,
-        weakening: Weakening[Any] | None = None,
+        weakening: WeakeningPlan[Any] | None = None,
     ) -> None:
         self.training = training
         self.weakening = weakening
@@ -300,13 +301,8 @@ class Bench:
         return self._metric(matrix, self.training.classes.rare)
 
     def _agreement(self, held_out: Sequence[int], labelings: Sequence[IndexArray]) -> float:
-        losses, sizes = 0.0, 0.0
-        for n, labels in zip(held_out, labelings, strict=True):
-            annotation, problem = self._annotations[n], self._problems[n]
-            assert annotation is not None  # images without annotation are never held out
-            losses += annotation.loss(problem, labels)
-            sizes += float(annotation.label_sizes(problem).sum())
-        return 1.0 - losses / sizes if sizes > 0 else 0.0
+        problems, annotations = self._problems, self._annotations
+        return agreement_with([problems[n] for n in held_out], [annotations[n] for n in held_out], labelings)
 
 
 def ascending(values: Iterable[Value]) -> list[Value]:

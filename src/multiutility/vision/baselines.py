@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from threadpoolctl import threadpool_limits
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.kinds import KINDS, PixelAnnotation
 from multiutility.kinds.boxes import BOXES
 from multiutility.kinds.mask import label_histograms
+from multiutility.learning.fitting import one_blas_thread
 from multiutility.learning.selection.choice import evenly
 from multiutility.learning.selection.evidence import confusion, folds_of, merit
 from multiutility.models import Potts
@@ -180,8 +180,7 @@ def logistic_weights(
         return loss, gradient.ravel()
 
     start = np.zeros(shape[0] * shape[1])
-    # Products of one image are too small to share: threads cost more than they give.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": N_STEPS})
     return np.asarray(found.x).reshape(shape)
 
