@@ -52,7 +52,7 @@ METHODS: dict[str, Method] = {
     ),
 }
 
-# None: the usual one of the place that learns, which is by Frank-Wolfe steps.
+# None: the usual one of the backend, which makes Frank-Wolfe steps.
 OPTIMIZERS: dict[str, Optimizer[Any, Any] | None] = {
     "frank-wolfe": None,
     "cutting-plane": CuttingPlane(),
