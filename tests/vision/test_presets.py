@@ -6,7 +6,7 @@ import json
 from dataclasses import is_dataclass
 from functools import partial
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -174,7 +174,7 @@ def test_every_descriptor_of_the_package_can_be_named_in_a_model() -> None:
 
 
 def modules_of_features() -> list[str]:
-    return [f"{features.__name__}.{found.name}" for found in iter_modules(features.__path__)]
+    return [found.name for found in walk_packages(features.__path__, f"{features.__name__}.")]
 
 
 def test_only_known_kinds_can_be_named() -> None:
