@@ -20,11 +20,10 @@ import numpy as np
 
 from multiutility.annotations import expected
 from multiutility.arrays import FloatArray
-from multiutility.experiments.methods import without_advice
 from multiutility.experiments.study import Fold, Setup, Study
 from multiutility.kinds.kind import nearest
 from multiutility.kinds.mask import label_histograms
-from multiutility.learning import estimators
+from multiutility.learning import multi_utility
 from multiutility.learning.examples import Example
 from multiutility.learning.selection import (
     choice,
@@ -41,6 +40,7 @@ from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts import soft
+from multiutility.vision.learning import without_advice
 from multiutility.vision.segmenter import Segmenter
 
 # Constants by module; those of functions' arguments are changed where the function is called.
@@ -80,7 +80,7 @@ def captured(study: Study, kinds: str, n_masks: int) -> tuple[list[Example], Seq
         raise CapturedError
 
     training = study.training_set(kinds, study.choice(kinds, n_masks, 0))
-    with patch.object(estimators, "choose", keep), without_advice(), suppress(CapturedError):
+    with patch.object(multi_utility, "choose", keep), without_advice(), suppress(CapturedError):
         Segmenter(training.preset.preset).fit_prepared(training)
     return kept[0], kept[1]
 

@@ -24,8 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from learning import COST, SIFT_FLOW, Row
 from multiutility.learning import SSVM
+from multiutility.learning.cluster.sharded import ShardedFrankWolfe
 from multiutility.learning.optimizers.solution import Record
-from multiutility.learning.sharded import ShardedFrankWolfe
 from multiutility.memory import ArrayCache, NoLimit
 from multiutility.parallel.dask import Cluster
 from scale import problems_in, written

@@ -15,12 +15,12 @@ from PIL import Image
 
 from multiutility.datasets import DatasetFolder
 from multiutility.datasets.scenes import CLASSES, Scene, make_scene, make_scenes
-from multiutility.experiments.demo import Mix, write_mix
+from multiutility.demo.run import Mix, write_mix
 from multiutility.kinds import PixelAnnotation
 from multiutility.kinds.drawing import borders, overlay
 from multiutility.vision import Segmenter
+from multiutility.vision.regions.superpixels import RegionMerging
 from multiutility.vision.render import captioned, draw_annotation
-from multiutility.vision.superpixels import RegionMerging
 from multiutility.vision.weaken import weak_annotation
 
 FOLDER = Path(__file__).with_name("pictures")

@@ -18,11 +18,11 @@ import numpy as np
 
 from multiutility.datasets.scenes import make_scenes
 from multiutility.vision import Segmenter
-from multiutility.vision.features.boundary import Boundary
 from multiutility.vision.features.descriptor import Features, State
+from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.superpixels import Slic
+from multiutility.vision.regions.superpixels import Slic
 
 N_BANDS = 8
 

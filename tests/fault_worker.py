@@ -22,7 +22,7 @@ from typing import Any
 
 from multiutility import array_file, files
 from multiutility.cli import app
-from multiutility.learning import journal
+from multiutility.learning.checkpoint import journal
 from multiutility.vision import features, model_file, segmenter
 from multiutility.vision.features import presets
 from toy import toy_preset

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.boundary import Image
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.superpixels import Slic
+from multiutility.vision.regions.boundary import Image
+from multiutility.vision.regions.superpixels import Slic
 
 
 def noise_image(height: int, width: int, seed: int = 0) -> Image:

@@ -22,10 +22,10 @@ from multiutility.studio.app import make_app
 from multiutility.studio.places import Places
 from multiutility.studio.server import Server, bound
 from multiutility.vision import Segmenter
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.color_moments import ColorMean
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.color_moments import ColorMean
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.superpixels import Slic
+from multiutility.vision.regions.superpixels import Slic
 
 TOKEN = "right-token"
 CLASSES = Classes(

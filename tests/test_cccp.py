@@ -15,8 +15,8 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference import Exact, Expansion, Pinpoint
 from multiutility.learning.cccp import Cccp, Fit, Imputer, better, guarded
+from multiutility.learning.checkpoint.journal import Journal
 from multiutility.learning.examples import make_examples
-from multiutility.learning.journal import Journal
 from multiutility.learning.labeling_risk import LabelingRisk
 from multiutility.learning.optimizers.cutting_plane import Cuts, CuttingPlane
 from multiutility.learning.optimizers.dual import Dual

@@ -24,9 +24,10 @@ from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.files import replacing
 from multiutility.inference.solver import Result
-from multiutility.learning import CuttingPlane, FrankWolfe, journal
-from multiutility.learning.checkpoint import CheckpointError, CheckpointWarning, read_checkpoint
-from multiutility.learning.optimizers.frank_wolfe import Run
+from multiutility.learning import CuttingPlane, FrankWolfe
+from multiutility.learning.checkpoint import journal
+from multiutility.learning.checkpoint.file import CheckpointError, CheckpointWarning, read_checkpoint
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfeRun
 from multiutility.learning.optimizers.solution import Record
 from multiutility.problem import LabelingProblem
 
@@ -171,13 +172,13 @@ def test_what_was_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Mon
     n_passes = len(learner().fit(problems, annotations).objective_)
     with pytest.raises(Interrupted):
         learner(checkpoint=path, callback=stopping(n_passes)).fit(problems, annotations)
-    sweep = Run.sweep
+    sweep = FrankWolfeRun.sweep
 
-    def counted(self: Run, order: NDArray[np.int64]) -> float:
+    def counted(self: FrankWolfeRun, order: NDArray[np.int64]) -> float:
         calls.append(order)
         return sweep(self, order)
 
-    monkeypatch.setattr(Run, "sweep", counted)
+    monkeypatch.setattr(FrankWolfeRun, "sweep", counted)
     learner(checkpoint=path).fit(problems, annotations)
     assert len(calls) <= 1
 

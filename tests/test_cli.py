@@ -21,8 +21,9 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
-from multiutility.learning import journal, places
-from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, Run
+from multiutility.learning.checkpoint import journal
+from multiutility.learning.cluster import backends
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, FrankWolfeRun
 from multiutility.vision import Segmenter, features
 from multiutility.vision.features import presets
 from multiutility.vision.features.preset import FittedPreset
@@ -342,7 +343,7 @@ def test_train_tells_people_what_was_chosen(folder: Path, tmp_path: Path) -> Non
 def test_train_tells_that_it_stopped_short_of_its_tolerance(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "FrankWolfe", lambda: FrankWolfe(max_passes=1))
+    monkeypatch.setattr(backends, "FrankWolfe", lambda: FrankWolfe(max_passes=1))
     done = run("train", folder, "--C", 100, "--out", tmp_path / "m.safetensors")
     assert done.exit_code == 0
     told = " ".join(done.stderr.split())
@@ -470,17 +471,17 @@ def test_interrupted_work_goes_on_where_it_was(folder: Path, tmp_path: Path) -> 
 def test_interrupted_training_is_kept_and_goes_on_if_asked(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, advance, calls = tmp_path / "m.safetensors", Run.advance, [0]
+    out, advance, calls = tmp_path / "m.safetensors", FrankWolfeRun.advance, [0]
     command = ("train", folder, "--C", 1, "--store", tmp_path / "store", "--jobs", 1, "--out", out)
 
-    def pressed(self: Run) -> None:
+    def pressed(self: FrankWolfeRun) -> None:
         calls[0] += 1
         if calls[0] == 6:
             raise KeyboardInterrupt
         advance(self)
 
     monkeypatch.setattr(journal, "EVERY", 0.0)
-    monkeypatch.setattr(Run, "advance", pressed)
+    monkeypatch.setattr(FrankWolfeRun, "advance", pressed)
     stopped = run(*command)
     assert stopped.exit_code == 130
     assert "with --resume goes on from there" in stopped.stderr
@@ -547,7 +548,7 @@ def test_bad_input_is_told_in_one_line(
 
 def test_tune_prints_the_best_setting(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = {"C": (0.1,), "class_weight": (), "alpha": (), "beta": ()}
-    monkeypatch.setattr("multiutility.experiments.tune.GRID", grid)
+    monkeypatch.setattr("multiutility.tuning.search.GRID", grid)
     out = tmp_path / "t.json"
     done = run("tune", trained / "weak", "--folds", 2, "--out", out, "--json")
     assert done.exit_code == 0, done.output

@@ -22,10 +22,11 @@ from learning_cases import fulls, pid_after, random_problems, tags
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_mask
 from multiutility.inference import Expansion, Pinpoint
-from multiutility.learning import SSVM, shards
+from multiutility.learning import SSVM
+from multiutility.learning.cluster import shards
+from multiutility.learning.cluster.backends import ShardedBackend
 from multiutility.learning.examples import make_examples
 from multiutility.learning.optimizers.solution import Record
-from multiutility.learning.places import Elsewhere
 from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Threads
 from multiutility.parallel.dask import Cluster, ClusterError
@@ -107,11 +108,11 @@ def test_what_annotations_leave_open_is_found_by_workers(cluster: Cluster) -> No
     found = []
     with Threads() as threads:
         for executor in (threads, cluster):
-            place = Elsewhere(executor, Expansion(), Pinpoint(Expansion()))
-            sent = place.shards(examples).examples
+            backend = ShardedBackend(executor, Expansion(), Pinpoint(Expansion()))
+            sent = backend.shards(examples).examples
             soft = soft_start(examples, [0.01], 2, executor=executor, shards=sent)
-            likely = place.likeliest(examples, soft.shares)
-            imputed = place.imputer(examples).impute(soft.weights, likely)
+            likely = backend.likeliest(examples, soft.shares)
+            imputed = backend.imputer(examples).impute(soft.weights, likely)
             found.append((soft.weights, *soft.shares, *soft.told, *likely, *imputed.labelings, imputed.gains))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 

@@ -23,7 +23,7 @@ from multiutility.cli import experiment as experiment_command
 from multiutility.datasets import DatasetFolder
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.scenes import make_scenes
-from multiutility.experiments.demo import Mix, write_mix
+from multiutility.demo.run import Mix, write_mix
 from multiutility.studio import server
 from multiutility.vision import Segmenter
 from multiutility.vision.features import presets

@@ -26,7 +26,7 @@ from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.images import read_instances, read_mask, read_note, write_mask
 from multiutility.datasets.validate import validate
 from multiutility.datasets.writing import write_dataset
-from multiutility.learning.checkpoint import CheckpointError, read_checkpoint, write_checkpoint
+from multiutility.learning.checkpoint.file import CheckpointError, read_checkpoint, write_checkpoint
 from multiutility.vision import Segmenter, features
 from multiutility.vision.features.preset import FittedPreset, Prepared
 from multiutility.vision.fitted_presets import read_state

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder
-from multiutility.experiments import demo
+from multiutility.demo import run as demo
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from toy import toy_preset, write_toy

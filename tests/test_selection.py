@@ -16,8 +16,8 @@ from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.expected import TILT
 from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.estimators import expecting, settled
 from multiutility.learning.examples import make_examples, trusted_costs
+from multiutility.learning.multi_utility import expecting, settled
 from multiutility.learning.selection import evidence, reading, regression
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model

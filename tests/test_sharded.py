@@ -14,12 +14,12 @@ from sklearn.base import clone
 from learning_cases import fulls, make_risk, random_problems, tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.inference import Exact
-from multiutility.learning import MultiUtilitySSVM, journal, places
-from multiutility.learning.checkpoint import CheckpointError
-from multiutility.learning.examples import make_examples, slack_costs
-from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
-from multiutility.learning.optimizers.solution import Record
-from multiutility.learning.shard import (
+from multiutility.layout import Layout
+from multiutility.learning import MultiUtilitySSVM
+from multiutility.learning.checkpoint import journal
+from multiutility.learning.checkpoint.file import CheckpointError
+from multiutility.learning.cluster import backends
+from multiutility.learning.cluster.shard import (
     Change,
     Settings,
     Shard,
@@ -30,8 +30,11 @@ from multiutility.learning.shard import (
     no_memory,
     sweep,
 )
-from multiutility.learning.sharded import ShardedFrankWolfe
-from multiutility.learning.shards import ShardedRisk, Shards
+from multiutility.learning.cluster.sharded import ShardedFrankWolfe
+from multiutility.learning.cluster.shards import ShardedRisk, Shards
+from multiutility.learning.examples import make_examples, slack_costs
+from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
+from multiutility.learning.optimizers.solution import Record
 from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Executor, Threads
 from multiutility.problem import LabelingProblem
@@ -74,7 +77,7 @@ def test_what_goes_to_a_worker_and_back_is_small() -> None:
     fresh = len(pickle.dumps(shard))
     anchors = [one.annotation.start(one.problem) for one in examples]
     first = begin(shard, anchors, no_memory(shard), 4)
-    total = add_up(first.change)
+    total = add_up(shard.risk.layout, first.change)
     settings = Settings(batch_size=2, exchanges=3, rehearsals=1, company=2.0)
     sent, order = pickle.dumps((first, total)), np.arange(20, dtype=np.int64)
     once = sweep(shard, 0, first, total, order, settings)
@@ -93,7 +96,8 @@ def test_parts_of_steps_never_lower_the_dual() -> None:
         Change(s * step[:2], s * step[2:], loss) for s, loss in ((1, 0.8), (-1, -2.0), (0, 0.0))
     )
     total = Total(np.zeros(3), 0.0, np.ones(5), 0.0, 0.0)
-    found = combine(total, True, good, good, good, bad, none)
+    layout = Layout(n_labels=1, n_features=2, n_pairwise=1)
+    found = combine(layout, total, True, good, good, good, bad, none)
     assert ((found.parts >= 0) & (found.parts <= 1)).all()
     # The best along (1, 1/2) is where its slope 0.8 - 1.25 t is zero.
     np.testing.assert_allclose(found.sum, 0.8 / 1.25 * step, atol=1e-6)
@@ -103,7 +107,7 @@ def test_parts_of_steps_never_lower_the_dual() -> None:
 @pytest.fixture
 def short_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start that takes little time."""
-    monkeypatch.setattr(places, "soft_start", partial(soft_start, shrinkage=[0.01], n_iterations=3))
+    monkeypatch.setattr(backends, "soft_start", partial(soft_start, shrinkage=[0.01], n_iterations=3))
 
 
 class InterruptionError(Exception):

@@ -10,15 +10,15 @@ from multiutility.annotations import Annotation, Box, Boxes, Tags
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import unary_loss
 from multiutility.learning import SSVM, MultiUtilitySSVM
+from multiutility.learning.cluster.backends import LocalBackend
 from multiutility.learning.examples import make_examples
-from multiutility.learning.places import Here
 from multiutility.learning.starts.filled import Filled
 from multiutility.learning.starts.masks import Masks
 from multiutility.learning.starts.soft import Soft
 from multiutility.learning.starts.start import Beginning
 from multiutility.problem import LabelingProblem
 
-HERE = Here(Expansion(), Pinpoint(Expansion()))
+LOCAL = LocalBackend(Expansion(), Pinpoint(Expansion()))
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -37,7 +37,7 @@ def test_boxes_are_filled_and_the_rest_is_that_of_soft_labels() -> None:
         Boxes([large], n_labels=4, tags=[1]),
         Tags([0, 1], n_labels=4),
     ]
-    beginning = Beginning(make_examples(problems, annotations), HERE, no_weights)
+    beginning = Beginning(make_examples(problems, annotations), LOCAL, no_weights)
     soft, filled = Soft()(beginning), Filled()(beginning)
     assert filled[0][:4].tolist() == [2, 2, 2, 3]
     assert filled[1][:4].tolist() == [2, 2, 2, 2]
@@ -54,11 +54,11 @@ def test_masks_impute_by_the_model_of_the_masks() -> None:
     annotations = [*fulls(labelings[:5]), *tags(labelings[5:])]
     weights = SSVM(C=5.0, random_state=0).fit(problems[:5], annotations[:5]).weights_
     examples = make_examples(problems, annotations)
-    found = Masks(otherwise=Filled())(Beginning(examples, HERE, lambda: weights))
+    found = Masks(otherwise=Filled())(Beginning(examples, LOCAL, lambda: weights))
     assert found is not None
     assert all(np.array_equal(a, b) for a, b in zip(found, labelings[:5], strict=False))
     from_start = [one.annotation.start(one.problem) for one in examples]
-    expected = HERE.imputer(examples).impute(weights, from_start).labelings
+    expected = LOCAL.imputer(examples).impute(weights, from_start).labelings
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 

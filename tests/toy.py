@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.kinds import PixelAnnotation
-from multiutility.vision.features.boundary import Boundary
 from multiutility.vision.features.descriptor import Features, State
+from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.superpixels import Slic
+from multiutility.vision.regions.superpixels import Slic
 from multiutility.vision.weaken import weak_annotation
 
 CLASSES = Classes(

@@ -19,7 +19,7 @@ from multiutility import cli
 from toy import write_mixed, write_toy
 
 # What commands import when they run, and what that imports, takes longer than the work itself.
-for _module in ("experiments.experiment", "experiments.tune_page", "vision.report", "vision.results"):
+for _module in ("experiments.experiment", "tuning.page", "vision.report", "vision.results"):
     import_module(f"multiutility.{_module}")
 for _module in ("coco", "coco_export", "labelme", "labelstudio_export", "masks", "voc_export"):
     import_module(f"multiutility.datasets.formats.{_module}")

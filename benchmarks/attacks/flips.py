@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from attacks.runner import Attempt, Outcome, Part
 from multiutility.array_file import DTYPES
 from multiutility.kinds import PixelAnnotation
-from multiutility.learning import journal
+from multiutility.learning.checkpoint import journal
 from multiutility.vision import Segmenter, features
-from multiutility.vision.features.network import EfficientNet
+from multiutility.vision.features.networks.network import EfficientNet
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import FittedPreset
 from multiutility.vision.fitted_presets import fitted_preset

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from multiutility.experiments import demo
-from multiutility.learning import journal
+from multiutility.demo import run as demo
+from multiutility.learning.checkpoint import journal
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from toy import toy_preset

@@ -45,7 +45,7 @@ class Page:
         return "\n".join([f"# {self.module}\n", f"{words}\n", *blocks])
 
 
-CONFUSIONS = ("confusion", "total_confusion")
+CONFUSIONS = ("confusion", "mask_confusion", "total_confusion")
 SCORES = ("accuracy", "recall", "mean_recall", "intersection_over_union", "mean_iou")
 
 PAGES = (

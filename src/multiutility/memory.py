@@ -10,10 +10,10 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import psutil
 from numpy.typing import DTypeLike, NDArray
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -57,18 +57,8 @@ def as_text(size: float) -> str:
 
 
 def resident_memory() -> int:
-    """Return the bytes of memory that this process has, pages of mapped files included.
-
-    Where the system tells the peak only, it is that: rather too much than too little.
-    """
-    statistics = Path("/proc/self/statm")
-    if statistics.exists():
-        return int(statistics.read_text().split()[1]) * mmap.PAGESIZE
-    if sys.platform == "win32":
-        raise MemoryLimitError("memory_limit: not on Windows, where the memory of a process is not known")
-    import resource  # noqa: PLC0415  (not on Windows)
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    """Return the bytes of memory that this process has, pages of mapped files included."""
+    return int(psutil.Process().memory_info().rss)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,16 @@ def confusion(
     return sums.reshape(n_labels, n_labels)
 
 
+def mask_confusion(mask: ArrayLike, labels: ArrayLike, n_labels: int) -> FloatArray:
+    """Return the confusion [K, K] of a mask [H, W], with 0 for void and label + 1, and labels of its pixels.
+
+    >>> mask_confusion([[1, 2], [2, 0]], [[0, 0], [1, 1]], n_labels=2)
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    return confusion(np.ravel(mask).astype(np.int64) - 1, np.ravel(labels), n_labels)
+
+
 def total_confusion(
     truths: Iterable[ArrayLike],
     predictions: Iterable[ArrayLike],

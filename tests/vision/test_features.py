@@ -14,32 +14,32 @@ from numpy.typing import NDArray
 from scipy import linalg, ndimage
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 
-from multiutility.vision.features.border_words import SIDES, BorderWords
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.channel_words import ChannelWords
-from multiutility.vision.features.chi_square import ChiSquare, chi_square_map
-from multiutility.vision.features.color_moments import ColorMean, ColorSpread
-from multiutility.vision.features.color_words import ColorWords
-from multiutility.vision.features.constant import Constant
-from multiutility.vision.features.context import Neighbors, Parents, Scene
 from multiutility.vision.features.descriptor import Descriptor, Features, State
-from multiutility.vision.features.dilated import Dilated
-from multiutility.vision.features.gist import Gist
-from multiutility.vision.features.grid import grid_axes, spread
-from multiutility.vision.features.joint import Joint
-from multiutility.vision.features.location import Location
-from multiutility.vision.features.log_covariance import log_map
-from multiutility.vision.features.moments import Moments, symmetric, whitening_axes
-from multiutility.vision.features.normalize import L1, L2
+from multiutility.vision.features.descriptors.border_words import SIDES, BorderWords
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.channel_words import ChannelWords
+from multiutility.vision.features.descriptors.chi_square import ChiSquare, chi_square_map
+from multiutility.vision.features.descriptors.color_moments import ColorMean, ColorSpread
+from multiutility.vision.features.descriptors.color_words import ColorWords
+from multiutility.vision.features.descriptors.constant import Constant
+from multiutility.vision.features.descriptors.context import Neighbors, Parents, Scene
+from multiutility.vision.features.descriptors.dilated import Dilated
+from multiutility.vision.features.descriptors.gist import Gist
+from multiutility.vision.features.descriptors.grid import grid_axes, spread
+from multiutility.vision.features.descriptors.joint import Joint
+from multiutility.vision.features.descriptors.location import Location
+from multiutility.vision.features.descriptors.log_covariance import log_map
+from multiutility.vision.features.descriptors.moments import Moments, symmetric, whitening_axes
+from multiutility.vision.features.descriptors.normalize import L1, L2
+from multiutility.vision.features.descriptors.shape import Area, Center, Extent, Outline, Top
+from multiutility.vision.features.descriptors.sift_words import SiftWords, dense_sift
+from multiutility.vision.features.descriptors.similarity import Similarity
+from multiutility.vision.features.descriptors.standardized import Standardized
+from multiutility.vision.features.descriptors.texton_words import TextonWords
+from multiutility.vision.features.descriptors.thumbnail import Thumbnail
+from multiutility.vision.features.descriptors.words import Words, learn_centers, nearest_centers
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.features.shape import Area, Center, Extent, Outline, Top
-from multiutility.vision.features.sift_words import SiftWords, dense_sift
-from multiutility.vision.features.similarity import Similarity
-from multiutility.vision.features.standardized import Standardized
-from multiutility.vision.features.texton_words import TextonWords
-from multiutility.vision.features.thumbnail import Thumbnail
-from multiutility.vision.features.words import Words, learn_centers, nearest_centers
-from multiutility.vision.merging import merge_regions
+from multiutility.vision.regions.merging import merge_regions
 from noise_pictures import block_regions, noise_image, noise_picture
 
 PICTURE = noise_picture()

@@ -20,6 +20,7 @@ from multiutility.learning.optimizers.cutting_plane import CuttingPlane
 from multiutility.learning.selection.evidence import Estimate
 from multiutility.learning.starts.filled import Filled
 from multiutility.learning.starts.masks import Masks
+from multiutility.models import Potts
 from multiutility.parallel import Threads
 from multiutility.vision import Segmenter, features
 from multiutility.vision.about import about_lines, judged, judged_text
@@ -70,7 +71,7 @@ def by_hand(training: TrainingSet, shares: dict[int, float] | None = None, **cha
     }
     learner = MultiUtilitySSVM(1.0 / units.nodes**2, random_state=0, **given)
     learner.fit(problems, training.annotations(beta=1.0, shares=shares))
-    return units.weights(learner.weights_, problems[0].edge_features.shape[1])
+    return units.weights(learner.weights_, Potts(learner.n_labels_).layout(problems[0]))
 
 
 def test_paper_is_the_paper(mixed: TrainingSet) -> None:

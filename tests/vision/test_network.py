@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.features.backbone import Backbone, file_stamp, new_network
 from multiutility.vision.features.descriptor import Features
-from multiutility.vision.features.joint import Joint
-from multiutility.vision.features.network import EfficientNet, Onnx
+from multiutility.vision.features.descriptors.joint import Joint
+from multiutility.vision.features.networks.backbone import Backbone, file_stamp, new_network
+from multiutility.vision.features.networks.network import EfficientNet, Onnx
 from multiutility.vision.features.parameters import decode, encode
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.features.presets import preset
 from multiutility.vision.fitted_presets import fit_key
+from multiutility.vision.regions.superpixels import Slic
 from multiutility.vision.store import preset_key
-from multiutility.vision.superpixels import Slic
 
 SMALL = EfficientNet(variant=0, strides=(8, 16), scale=1.0)
 

@@ -25,7 +25,7 @@ from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.memory import ArrayCache, MemoryLimitError
 from multiutility.vision import Segmenter, store
-from multiutility.vision.half import Halves, doubled, halved
+from multiutility.vision.quantize import Quantized, dequantize, quantize
 from multiutility.vision.store import FeatureStore, StoreWarning
 from multiutility.vision.training_set import TrainingSet, annotated_photos
 from toy import toy_preset, write_mixed, write_toy
@@ -248,20 +248,20 @@ def test_memory_does_not_grow_with_the_images() -> None:
     )
 )
 def test_half_precision_is_near(features: Any) -> None:
-    kept = halved(features)
-    found = doubled(kept)
+    kept = quantize(features)
+    found = dequantize(kept)
     largest = np.abs(features).max(initial=0.0)
     np.testing.assert_allclose(found, features, rtol=2.0**-11, atol=max(float(largest) * 2.0**-39, 1e-43))
     assert found.dtype == np.float32
     out = np.full_like(features, 5)
-    assert doubled(kept, out) is out
+    assert dequantize(kept, out) is out
     np.testing.assert_array_equal(out, found)
 
 
 def test_all_numbers_of_half_precision_are_exact() -> None:
     numbers = np.arange(2**16, dtype=np.uint16).view(np.float16)
     numbers = numbers[np.isfinite(numbers)]
-    found = doubled(Halves(numbers, np.zeros(1, dtype=np.int32)))
+    found = dequantize(Quantized(numbers, np.zeros(1, dtype=np.int32)))
     np.testing.assert_array_equal(found.view(np.int32), numbers.astype(np.float32).view(np.int32))
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import is_dataclass
 from functools import partial
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 
 from multiutility.vision import features
-from multiutility.vision.borders import Borders
 from multiutility.vision.features import KINDS
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.location import Location
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.location import Location
 from multiutility.vision.features.parameters import decode, encode
 from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.features.presets import PRESETS, preset
-from multiutility.vision.superpixels import RegionMerging, Slic
+from multiutility.vision.regions.borders import Borders
+from multiutility.vision.regions.superpixels import RegionMerging, Slic
 from noise_pictures import noise_image
 
 IMAGES = [noise_image(60, 80, seed) for seed in range(3)]
@@ -174,7 +174,7 @@ def test_every_descriptor_of_the_package_can_be_named_in_a_model() -> None:
 
 
 def modules_of_features() -> list[str]:
-    return [f"{features.__name__}.{found.name}" for found in iter_modules(features.__path__)]
+    return [found.name for found in walk_packages(features.__path__, f"{features.__name__}.")]
 
 
 def test_only_known_kinds_can_be_named() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from multiutility.vision.refine import refined
+from multiutility.vision.regions.refine import refined
 from toy import CLASSES
 
 

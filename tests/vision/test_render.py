@@ -17,13 +17,11 @@ from multiutility.vision.render import (
     captioned,
     compare,
     confusion_picture,
-    curve_picture,
     draw_annotation,
     errors,
     gallery,
     legend,
     samples_picture,
-    side_by_side,
     stack,
 )
 
@@ -205,7 +203,6 @@ def test_galleries_have_titles_and_captions() -> None:
     line = (len(titled) - len(plain)) / 3
     assert line == int(line) > 10
     assert (titled[:, :60] < 100).sum() > (plain[:, :60] < 100).sum()
-    assert side_by_side([gray(4, 6)] * 3, ["a", "b", "c"], cell=(40, 60)).shape[1] == 4 * 6 + 3 * 60
     assert gallery([]).shape[2] == 3
     with pytest.raises(ValueError, match="1 captions for 2 rows"):
         gallery([[], []], captions=["one"])
@@ -276,19 +273,6 @@ def test_nothing_of_a_confusion_is_cut(n_names: int) -> None:
     picture = confusion_picture(np.eye(n_names), [f"aeroplane {k}" for k in range(n_names)])
     edges = picture[:3], picture[-3:], picture[:, :3], picture[:, -3:]
     assert all((edge == 255).all() for edge in edges)
-
-
-def test_curves_go_where_their_values_are() -> None:
-    def heights(y: list[float]) -> Any:
-        picture = curve_picture({"one": ([1, 10, 100], y)}, "images", "accuracy", log_x=True).astype(int)
-        blue = (picture[:, :, 2] > 150) & (picture[:, :, 0] < 60)
-        rows, columns = np.nonzero(blue)
-        return rows[columns < columns.min() + 5].mean() - rows[columns > columns.max() - 5].mean()
-
-    assert heights([0.1, 0.2, 0.9]) > 100  # Rows count from above.
-    assert heights([0.9, 0.2, 0.1]) < -100
-    two = curve_picture({"a": ([1, 2], [1, np.nan]), "b": ([1, 2], [2, 1])}, "x", "y", title="two")
-    assert two.dtype == np.uint8
 
 
 def test_drawing_does_not_wait_for_charts() -> None:

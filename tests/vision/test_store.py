@@ -18,12 +18,12 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from multiutility.vision.features.boundary import Boundary
 from multiutility.vision.features.descriptor import Features, State
+from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
+from multiutility.vision.regions.superpixels import Slic
 from multiutility.vision.store import FeatureStore, StoreWarning, read_prepared
-from multiutility.vision.superpixels import Slic
 
 
 @dataclass(frozen=True)

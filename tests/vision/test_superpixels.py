@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from multiutility.vision.borders import Borders
-from multiutility.vision.merging import connected, merge_regions
-from multiutility.vision.superpixels import (
+from multiutility.vision.regions.borders import Borders
+from multiutility.vision.regions.merging import connected, merge_regions
+from multiutility.vision.regions.superpixels import (
     Felzenszwalb,
     RegionMerging,
     Slic,

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from multiutility.vision.features.torch_weights import MAGIC, VERSION, WeightsError, read_weights
+from multiutility.vision.features.networks.torch_weights import MAGIC, VERSION, WeightsError, read_weights
 
 
 class FloatStorage:

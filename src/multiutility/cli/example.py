@@ -29,7 +29,7 @@ def demo(
 
     Example: [b]multiutility demo --out demo[/b], then open demo/report.html
     """
-    from multiutility.experiments.demo import run_demo
+    from multiutility.demo.run import run_demo
 
     with stages() as note:
         scores = run_demo(

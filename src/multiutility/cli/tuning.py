@@ -103,8 +103,8 @@ def tune(
 
     For weak annotations, on images with masks: [b]multiutility tune DIR --weaken tags+boxes[/b]
     """
-    from multiutility.experiments.tune import AUTO, GRID, Tuner
-    from multiutility.experiments.tune_page import write_tuning_page
+    from multiutility.tuning.page import write_tuning_page
+    from multiutility.tuning.search import AUTO, GRID, Tuner
     from multiutility.vision.segmenter import Segmenter
 
     page = out.with_suffix(".md")

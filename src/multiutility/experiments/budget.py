@@ -11,11 +11,12 @@ from multiutility.experiments.cells import Cell
 from multiutility.experiments.figures import middle, series_of
 from multiutility.experiments.next_labels import NextLabels
 from multiutility.experiments.plots import curves
-from multiutility.experiments.report import Check, Report, Runs, Sheet, table, text_of
+from multiutility.experiments.report import Check, Report, Runs, Sheet, text_of
 from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import Choice, LabeledImages
 from multiutility.kinds import BY_DETAIL, Kind
 from multiutility.kinds.mask import MASK
+from multiutility.markdown import table
 from multiutility.vision.suggestions import SECONDS
 
 # In the order of what they usually cost.

@@ -16,10 +16,10 @@ import numpy as np
 from multiutility.array_file import Arrays, decode_text, encode_text, read_arrays, write_arrays
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import OURS, method_parameters
-from multiutility.experiments.sources import code_digest
 from multiutility.experiments.study import Outcome, Study
 from multiutility.experiments.supervision import Choice
 from multiutility.experiments.workers import Task, outcomes
+from multiutility.sources import code_digest
 
 Full: TypeAlias = int | Literal["all"]
 

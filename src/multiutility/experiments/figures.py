@@ -9,8 +9,9 @@ import numpy as np
 from multiutility.experiments.cells import Cell, Full
 from multiutility.experiments.confusions import standard_errors
 from multiutility.experiments.plots import Series, curves
-from multiutility.experiments.report import Check, Report, Runs, Sheet, table, text_of
+from multiutility.experiments.report import Check, Report, Runs, Sheet, text_of
 from multiutility.experiments.study import Study
+from multiutility.markdown import table
 
 # Numbers of images with masks, as far as there are so many.
 RATES = (5, 10, 20, 40, 80, 160)

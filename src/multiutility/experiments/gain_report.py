@@ -13,7 +13,8 @@ from multiutility.experiments.confusions import MEASURES
 from multiutility.experiments.gain_findings import Findings, Measured
 from multiutility.experiments.methods import OURS
 from multiutility.experiments.plots import Dots, dot_grid
-from multiutility.experiments.report import Runs, table
+from multiutility.experiments.report import Runs
+from multiutility.markdown import table
 
 NAMES = ("accuracy", "mean recall", "mean IoU")
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from multiutility.annotations import Annotation
-from multiutility.datasets.classes import Classes
-from multiutility.experiments.naive import (
-    LOGISTIC_PENALTIES,
-    RIDGE_PENALTIES,
-    Naive,
-    logistic_weights,
-    ridge_weights,
-)
-from multiutility.identifiability import UnidentifiedLabelsWarning
-from multiutility.inference.pinpoint import UnmetCoverWarning
-from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.estimators import SelfTraining
+from multiutility.learning import SelfTraining
+from multiutility.problem import LabelingProblem
+from multiutility.vision import baselines
+from multiutility.vision.baselines import Naive
 from multiutility.vision.features.preset import Prepared
+from multiutility.vision.learning import Learned, without_advice
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import TrainingSet
@@ -48,12 +38,17 @@ class SelfTrained(Segmenter):
 
     loss: Literal["strong", "weak"] = "strong"
 
-    def _learner(
-        self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
-    ) -> MultiUtilitySSVM:
-        ours = super()._learner(classes, annotations, slack_weight).get_params(deep=False)
+    def _learn(
+        self,
+        training: TrainingSet,
+        problems: Sequence[LabelingProblem],
+        annotations: Sequence[Annotation | None],
+        slack_weight: float,
+    ) -> Learned:
+        ours = self._learner_parameters(training.classes, annotations, slack_weight)
         known = SelfTraining().get_params(deep=False)
-        return SelfTraining(**{**{name: ours[name] for name in known if name in ours}, "loss": self.loss})
+        given = {name: ours[name] for name in known if name in ours}
+        return SelfTraining(**{**given, "loss": self.loss}).fit(problems, annotations)
 
 
 class SelfTrainedWeakly(SelfTrained):
@@ -84,8 +79,8 @@ def without_edges(prepared: Prepared) -> Prepared:
 
 
 NAIVE: dict[str, Naive] = {
-    LOGISTIC: Naive(logistic_weights, LOGISTIC_PENALTIES),
-    RIDGE: Naive(ridge_weights, RIDGE_PENALTIES),
+    LOGISTIC: baselines.LOGISTIC,
+    RIDGE: baselines.RIDGE,
 }
 METHODS: dict[str, Learner] = {
     OURS: segmenter(Segmenter),
@@ -116,13 +111,3 @@ def learn(method: str, training: TrainingSet, parameters: Mapping[str, Any], **m
     """Learn by a method; ``machine`` says how fast, and does not change the result."""
     with without_advice():
         return METHODS[method](training, {**parameters, **machine})
-
-
-@contextmanager
-def without_advice() -> Iterator[None]:
-    """Leave out warnings that are for people who can mend their annotations or choose other parameters."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UnmetCoverWarning)
-        warnings.simplefilter("ignore", UnidentifiedLabelsWarning)
-        yield

@@ -10,9 +10,10 @@ import numpy as np
 
 from multiutility.experiments.cells import Cell
 from multiutility.experiments.methods import OURS, learn, method_parameters
-from multiutility.experiments.report import Check, Runs, Sheet, table, text_of
+from multiutility.experiments.report import Check, Runs, Sheet, text_of
 from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import Choice
+from multiutility.markdown import table
 from multiutility.vision.suggestions import Belief, Effort, Known, suggestions
 
 if TYPE_CHECKING:

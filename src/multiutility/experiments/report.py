@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,18 +157,6 @@ class Report:
     sections: Sequence[str]
     checks: Sequence[Check] = ()
     plots: dict[str, Callable[[Path], None]] = field(default_factory=dict)
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown.
-
-    >>> print(table(["cell", "accuracy"], [["tags", "0.5"]]))
-    | cell | accuracy |
-    | --- | --- |
-    | tags | 0.5 |
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def text_of(runs: Runs) -> str:

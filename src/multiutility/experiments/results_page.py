@@ -9,7 +9,7 @@ from pathlib import Path
 from multiutility.datasets.files import replacing
 from multiutility.experiments.experiment import EXPERIMENTS
 from multiutility.experiments.gain import NAME as GAIN
-from multiutility.experiments.tune_page import BEGINNING
+from multiutility.tuning.page import BEGINNING
 
 # Its pictures show images of the dataset, which may not be passed on.
 LEFT_OUT = ("qualitative",)

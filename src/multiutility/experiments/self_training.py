@@ -13,9 +13,11 @@ from multiutility.datasets.images import write_image
 from multiutility.experiments.cells import Cell, Result
 from multiutility.experiments.methods import OURS, SELF_STRONG, SELF_WEAK
 from multiutility.experiments.plots import Dots, dots
-from multiutility.experiments.report import Check, Report, Sheet, pair_of, table, text_of
-from multiutility.experiments.study import Study, evenly
+from multiutility.experiments.report import Check, Report, Sheet, pair_of, text_of
+from multiutility.experiments.study import Study
 from multiutility.kinds.drawing import overlay, paint
+from multiutility.learning.selection.choice import evenly
+from multiutility.markdown import table
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.render import gallery, legend, stack
 
@@ -113,7 +115,7 @@ class Pictures:
         n_images = len(self.study.test.images)
         right = np.bincount(image, pixels * (true == given), n_images)
         ranked = np.argsort(-right / np.bincount(image, pixels, n_images), kind="stable")
-        return [int(ranked[place]) for place in evenly(n_images, min(N_SHOWN, n_images))]
+        return evenly(ranked.tolist(), N_SHOWN)
 
     def masks(self, result: Result, shown: Sequence[int]) -> list[NDArray[np.uint8]]:
         """Return what a model makes of the images."""

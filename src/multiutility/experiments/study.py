@@ -22,7 +22,8 @@ from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import learn
 from multiutility.experiments.protocols import rules_of
 from multiutility.experiments.supervision import Choice, LabeledImages
-from multiutility.metrics import confusion
+from multiutility.learning.selection.choice import evenly
+from multiutility.metrics import mask_confusion
 from multiutility.vision.features.preset import Prepared, Preset
 from multiutility.vision.photo import Shrunk
 from multiutility.vision.predictor import Predictor
@@ -120,7 +121,7 @@ class Judge:
 
     def some(self, n_images: int) -> Judge:
         """Return at most so many of the images, evenly taken."""
-        chosen = evenly(len(self.images), min(n_images, len(self.images)))
+        chosen = evenly(range(len(self.images)), n_images)
         return replace(self, images=self.images.part(chosen), prepared=[self.prepared[n] for n in chosen])
 
     def confusions(self, predictor: Predictor) -> Confusions:
@@ -134,8 +135,7 @@ class Judge:
     def compared(self, predictor: Predictor, n: int, labels: IndexArray) -> FloatArray:
         """Confusion [K, K] of one image."""
         given = predictor.prediction(self.images.photo(n), self.prepared[n], labels).mask
-        truth = self.images.masks[n].ravel().astype(np.int64) - 1
-        return confusion(truth, given.ravel().astype(np.int64) - 1, len(self.images.classes))
+        return mask_confusion(self.images.masks[n], given.astype(np.int64) - 1, len(self.images.classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class Study:
             judge = Judge.of(images.part(held), [training.prepared[n] for n in held], setup.n_jobs)
             return cls(setup, *part_of(images, training, rest), judge, note)
         if setup.quick:
-            tested = tested.part(evenly(len(tested), fewer(len(tested))))
+            tested = tested.part(evenly(range(len(tested)), fewer(len(tested))))
         shrunk = [Shrunk(tested.photo(n), training.max_side) for n in range(len(tested))]
         kept, told = FeatureStore(setup.store), partial(note, "features for testing")
         prepared = kept.prepare(training.preset, shrunk, setup.n_jobs, told)
@@ -256,16 +256,6 @@ def fewer(n_images: int) -> int:
     (28, 8, 5)
     """
     return min(n_images, max(FEWEST, round(n_images / QUICK)))
-
-
-def evenly(n_images: int, n_chosen: int) -> list[int]:
-    """Return some of many numbers, evenly taken.
-
-    >>> evenly(10, 4)
-    [0, 3, 6, 9]
-    """
-    places: list[int] = np.linspace(0, n_images - 1, n_chosen).round().astype(int).tolist()
-    return places
 
 
 def part_of(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from multiutility.experiments.cells import Cell, Full
 from multiutility.experiments.methods import LOCAL, OURS
 from multiutility.experiments.plots import Dots, dots
-from multiutility.experiments.report import Check, Report, Sheet, pair_of, table, text_of
+from multiutility.experiments.report import Check, Report, Sheet, pair_of, text_of
 from multiutility.experiments.study import Study
+from multiutility.markdown import table
 
 # Part of the images with masks; the paper has 256 of 2488.
 SHARE = 0.1

@@ -9,8 +9,9 @@ from pathlib import Path
 from multiutility.experiments.cells import Cell, Full
 from multiutility.experiments.methods import LOGISTIC, OURS, RIDGE, SELF_STRONG
 from multiutility.experiments.plots import Dots, dots
-from multiutility.experiments.report import Check, Report, Runs, Sheet, pair_of, table, text_of
+from multiutility.experiments.report import Check, Report, Runs, Sheet, pair_of, text_of
 from multiutility.experiments.study import Study
+from multiutility.markdown import table
 
 FEW = 5
 COLUMNS: tuple[Full, ...] = (0, FEW, "all")

@@ -15,11 +15,11 @@ from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.inference.solver import all_finished
-from multiutility.learning.examples import Example
-from multiutility.learning.journal import Journal
+from multiutility.learning.checkpoint.journal import Journal
+from multiutility.learning.examples import Example, model_of
 from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.learning.optimizers.solution import Callback, Minimizer, Solution, ignore
-from multiutility.models import Potts
+from multiutility.learning.starts.start import proposed
 
 S = TypeVar("S")
 
@@ -83,7 +83,7 @@ class Imputer:
 
     def _impute(self, some: Sequence[int], weights: FloatArray, imputation: Imputation) -> None:
         """Replace the labelings of some examples by better ones."""
-        model, (labelings, gains, unmet) = Potts(self.examples[0].annotation.n_labels), imputation
+        model, (labelings, gains, unmet) = model_of(self.examples), imputation
         energies = [model.energy(self.examples[n].problem, weights) for n in some]
         constraints = [self.examples[n].constraints for n in some]
         starts = [labelings[n] for n in some]
@@ -122,6 +122,12 @@ class Fit(Generic[S]):
     objectives: tuple[float, ...]
     reached: float
     converged: bool
+
+
+def convex_fit(examples: Sequence[Example], solution: Solution[S], tolerance: float) -> Fit[S]:
+    """Return the fit of examples that leave nothing open: a convex problem, without outer iterations."""
+    nothing = Imputation(proposed(examples), np.zeros(len(examples)), {})
+    return Fit(solution, nothing, (solution.primal,), tolerance, solution.converged)
 
 
 @dataclass(frozen=True, eq=False)

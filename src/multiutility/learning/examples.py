@@ -13,6 +13,7 @@ from multiutility.arrays import BoolArray, FloatArray
 from multiutility.constraints import Constraints
 from multiutility.learning.labeling_risk import Instance
 from multiutility.memory import make_room
+from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 
 ClassWeight: TypeAlias = Literal["balanced", "auto"] | float | Mapping[int, float] | None
@@ -55,6 +56,11 @@ class Example:
     def instance(self, cost: float) -> Instance:
         """Return the block of a risk, with weight ``cost``."""
         return Instance(self.problem, self.annotation.loss_energy(self.problem), cost, self.ignored)
+
+
+def model_of(examples: Sequence[Example]) -> Potts:
+    """Return the model that is learned from the examples."""
+    return Potts(examples[0].annotation.n_labels)
 
 
 def make_instances(examples: Sequence[Example], costs: FloatArray) -> list[Instance]:

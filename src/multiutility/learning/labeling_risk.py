@@ -23,7 +23,8 @@ from multiutility.arrays import (
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
-from multiutility.learning.optimizers.risk import Plane, Violation, objective
+from multiutility.learning.optimizers.risk import Plane, Violation, cells, objective
+from multiutility.models.potts import Potts, agreement, node_scores
 from multiutility.problem import LabelingProblem
 
 # Blocks whose energies are in memory at the same time.
@@ -51,27 +52,22 @@ class Instance:
         graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets)
         object.__setattr__(self, "graph", graph)
 
-    def pairwise(self, labels: NDArray[Any]) -> FloatArray:
-        """Sum of the features of the uncut edges, [e]."""
-        edges = self.problem.edges
-        uncut = labels[edges[:, 0]] == labels[edges[:, 1]]
-        return np.asarray(uncut @ self.problem.edge_features, dtype=np.float64)
-
     def plane(self, labels: NDArray[Any]) -> Plane:
         """Return the plane of a labeling."""
         frozen = read_only(np.array(labels, dtype=np.int32))
         loss = -self.loss.evaluate(frozen)
-        return Plane(frozen, cells(frozen, self.loss.n_labels), loss, self.pairwise(frozen))
+        return Plane(frozen, cells(frozen, self.loss.n_labels), loss, agreement(self.problem, frozen))
 
-    def scores(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Scores of the nodes' labels [V, K] for the weights [D, K] of node features."""
-        scores: NDArray[Any] = self.problem.node_features @ weights
+    def scores(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Scores of the nodes' labels [V, K] for the weights [K, D] of node features."""
+        scores = node_scores(self.problem, rows)
         if self.ignored is not None:
             scores[self.ignored] = 0
         return scores
 
     def energy(self, scores: NDArray[Any], pairwise: FloatArray) -> Energy:
         """Energy -F - K, whose minimum is the most violated labeling."""
+        # In double precision, unlike that of a model at work: values of planes are compared with it.
         weights = self.problem.edge_features @ pairwise
         return self.graph.with_costs(
             read_only(self.loss.unary - scores),
@@ -155,15 +151,6 @@ class Kernels:
         return product
 
 
-def cells(labels: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
-    """Places of the labels [V] in a matrix [V, K], flat.
-
-    >>> cells(np.array([2, 0]), n_labels=3)
-    array([2, 3])
-    """
-    return np.asarray(np.arange(len(labels)) * n_labels + labels)
-
-
 class LabelingRisk:
     """Risk of labelings: each instance is a block, its hinge found by a solver.
 
@@ -189,9 +176,7 @@ class LabelingRisk:
         self._seen = [Seen(memory) for _ in instances]
         self._kernels = Kernels(kernel_bytes)
         self.costs: FloatArray = np.array([one.cost for one in instances], dtype=np.float64)
-        self.n_labels = int(instances[0].loss.n_labels)
-        self.n_features = instances[0].problem.n_features
-        self.n_pairwise = int(instances[0].problem.edge_features.shape[1])
+        self.layout = Potts(int(instances[0].loss.n_labels)).layout(instances[0].problem)
         self.dtype: np.dtype[Any] = np.result_type(*{one.problem.feature_dtype for one in instances})
 
     def anchored(self, anchors: Sequence[NDArray[Any]]) -> LabelingRisk:
@@ -226,9 +211,8 @@ class LabelingRisk:
 
     def scores(self, blocks: Sequence[int], weights: FloatArray) -> list[NDArray[Any]]:
         """Return the scores of the nodes' labels, [V, K], of each of the blocks."""
-        unary = weights[: self.n_labels * self.n_features].astype(self.dtype)
-        columns = unary.reshape(self.n_labels, self.n_features).T
-        return [self.instances[n].scores(columns) for n in blocks]
+        rows = self.layout.rows(weights).astype(self.dtype)
+        return [self.instances[n].scores(rows) for n in blocks]
 
     def oracle(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
         """Return the most violated plane of each of the blocks."""
@@ -237,7 +221,7 @@ class LabelingRisk:
         return [found for part in parts for found in self._violations(part, weights)]
 
     def _violations(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
-        scores, pairwise = self.scores(blocks, weights), weights[self.n_labels * self.n_features :]
+        scores, pairwise = self.scores(blocks, weights), self.layout.pairwise(weights)
         energies = [self.instances[n].energy(s, pairwise) for n, s in zip(blocks, scores, strict=True)]
         results = all_finished(self.solver.minimize_many(energies))
         found = zip(blocks, scores, results, strict=True)
@@ -258,7 +242,7 @@ class LabelingRisk:
         instance, labels = self.instances[block], result.labels
         if instance.ignored is not None:
             labels = np.where(instance.ignored, self.anchors[block].labels, labels)
-        places, edges = cells(labels, self.n_labels), instance.pairwise(labels)
+        places, edges = cells(labels, self.layout.n_labels), agreement(instance.problem, labels)
         # The loss is what the discriminant leaves of the value: cheaper than to evaluate it.
         loss = -result.energy - discriminant(places, edges, scores, pairwise)
         return Plane(read_only(labels), places, loss, edges)
@@ -275,12 +259,12 @@ class LabelingRisk:
             "oldest": np.array([seen.oldest for seen in self._seen]),
             "labels": np.concatenate([np.zeros(0, np.int32), *(plane.labels for plane in planes)]),
             "losses": np.array([plane.loss for plane in planes], dtype=np.float64),
-            "pairwise": np.array([plane.pairwise for plane in planes]).reshape(-1, self.n_pairwise),
+            "pairwise": np.array([plane.pairwise for plane in planes]).reshape(-1, self.layout.n_pairwise),
         }
 
     def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Replace the labelings seen so far, for all risks that share them."""
-        check_range(memory["labels"], "labels", self.n_labels, "labels")
+        check_range(memory["labels"], "labels", self.layout.n_labels, "labels")
         for name in ("counts", "oldest"):
             check_shape(memory[name], name, (len(self.instances),))
         counts, oldest = memory["counts"].tolist(), memory["oldest"].tolist()
@@ -290,7 +274,9 @@ class LabelingRisk:
         check_shape(memory["labels"], "labels", (sum(sizes),))
         pieces = np.split(memory["labels"].astype(np.int32), np.cumsum(sizes)[:-1]) if sizes else []
         rows = zip(pieces, memory["losses"].tolist(), memory["pairwise"], strict=True)
-        planes = [Plane(read_only(y), cells(y, self.n_labels), loss, np.array(p)) for y, loss, p in rows]
+        planes = [
+            Plane(read_only(y), cells(y, self.layout.n_labels), loss, np.array(p)) for y, loss, p in rows
+        ]
         first = 0
         for block, (count, place) in enumerate(zip(counts, oldest, strict=True)):
             # In place: risks that differ in their anchors share the list.
@@ -301,7 +287,7 @@ class LabelingRisk:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
         problem = self.instances[block].problem
         product = nodes.astype(problem.feature_dtype)
-        if problem.n_nodes > self.n_features:
+        if problem.n_nodes > self.layout.n_features:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
         return np.asarray(self._kernels.of(block, problem) @ product)

@@ -12,7 +12,11 @@ from multiutility.problem import LabelingProblem
 
 
 class Model(Protocol):
-    """A score of labelings that is linear in the weights: ``F(y) = w . joint_feature(y) = -E(y)``."""
+    """A score of labelings that is linear in the weights: ``F(y) = w . joint_feature(y) = -E(y)``.
+
+    What prediction and imputation see of it, in learning and after it, are energies; learning besides knows
+    the parts of ``Potts``.
+    """
 
     @property
     def n_labels(self) -> int:

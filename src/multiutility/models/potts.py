@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multiutility.arrays import BoolArray, FloatArray, check_values, checked_labels, frozen_floats
+from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_values, checked_labels, frozen_floats
 from multiutility.energy import Energy
+from multiutility.layout import Layout
 from multiutility.problem import FeatureArray, LabelingProblem
 
 
@@ -38,14 +39,17 @@ class Potts:
         if self.n_labels < 1:
             raise ValueError(f"n_labels is {self.n_labels}: there must be at least one label")
 
+    def layout(self, problem: LabelingProblem) -> Layout:
+        """Where the weights of node and edge features stand."""
+        return Layout(self.n_labels, problem.n_features, int(problem.edge_features.shape[1]))
+
     def n_weights(self, problem: LabelingProblem) -> int:
         """Number of weights, K D + e."""
-        return int(self.nonnegative(problem).stop)
+        return self.layout(problem).n_weights
 
     def nonnegative(self, problem: LabelingProblem) -> slice:
         """The weights that must stay >= 0: the pairwise ones."""
-        first = self.n_labels * problem.n_features
-        return slice(first, first + int(problem.edge_features.shape[1]))
+        return self.layout(problem).nonnegative
 
     def indicators(self, problem: LabelingProblem, labels: ArrayLike) -> tuple[BoolArray, BoolArray]:
         """Which node has which label, [V, K], and which edges join equal labels, [E]."""
@@ -62,7 +66,7 @@ class Potts:
         features = problem.node_features
         unary = as_features(nodes, features).T @ features
         pairwise = as_features(edges, problem.edge_features) @ problem.edge_features
-        return np.concatenate((unary.ravel(), pairwise)).astype(np.float64, copy=False)
+        return self.layout(problem).join(unary, pairwise)
 
     def joint_feature(self, problem: LabelingProblem, labels: ArrayLike) -> FloatArray:
         """Features of the labeling [V]: ``[K D + e]``."""
@@ -70,13 +74,12 @@ class Potts:
 
     def scores(self, problem: LabelingProblem, weights: ArrayLike) -> FeatureArray:
         """``x_i . w_k`` [V, K], in the precision of the node features."""
-        unary = self._checked(problem, weights)[: self.nonnegative(problem).start]
-        features, table = problem.node_features, unary.reshape(self.n_labels, problem.n_features)
-        return features @ as_features(table, features).T
+        rows = self.layout(problem).rows(self._checked(problem, weights))
+        return node_scores(problem, as_features(rows, problem.node_features))
 
     def edge_weights(self, problem: LabelingProblem, weights: ArrayLike) -> FeatureArray:
         """``x_ij . w_p`` [E] >= 0, in the precision of the edge features."""
-        pairwise = self._checked(problem, weights)[self.nonnegative(problem)]
+        pairwise = self.layout(problem).pairwise(self._checked(problem, weights))
         return problem.edge_features @ as_features(pairwise, problem.edge_features)
 
     def energy(self, problem: LabelingProblem, weights: ArrayLike) -> Energy:
@@ -86,10 +89,23 @@ class Potts:
         return Energy(unary, problem.edges, attraction, offset=-float(attraction.sum()))
 
     def _checked(self, problem: LabelingProblem, weights: ArrayLike) -> FloatArray:
-        array = frozen_floats(weights, "weights", (self.n_weights(problem),), "weights")
-        pairwise = array[self.nonnegative(problem)]
+        layout = self.layout(problem)
+        array = frozen_floats(weights, "weights", (layout.n_weights,), "weights")
+        pairwise = layout.pairwise(array)
         check_values(pairwise, "pairwise weights", "pairwise weights", minimum=0.0)
         return array
+
+
+def node_scores(problem: LabelingProblem, rows: FeatureArray) -> FeatureArray:
+    """``x_i . w_k`` [V, K] for weights [K, D] in the precision of the node features."""
+    return problem.node_features @ rows.T
+
+
+def agreement(problem: LabelingProblem, labels: IndexArray) -> FloatArray:
+    """Sum of the features of edges that join equal labels, [e]: the pairwise part of the joint feature."""
+    first, second = problem.edges.T
+    uncut = labels[first] == labels[second]
+    return np.asarray(uncut @ problem.edge_features, dtype=np.float64)
 
 
 def as_features(value: ArrayLike, features: FeatureArray) -> FeatureArray:

@@ -15,7 +15,7 @@ from multiutility.datasets.display import jpeg
 from multiutility.datasets.files import replacing
 from multiutility.studio.annotations import stamp
 from multiutility.vision.photo import FilePhoto, Shrunk
-from multiutility.vision.superpixels import RegionMerging
+from multiutility.vision.regions.superpixels import RegionMerging
 
 VERSION = 2  # of the files
 CHECKSUM = 8

@@ -32,7 +32,7 @@ VERSION = 2  # of the files
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class TrainedModel:
     """A model that was read, and the hash of its file."""
 
     key: str
@@ -73,11 +73,11 @@ class Predictions:
         # Apart from the other, so that nobody waits for a prediction who does not need it.
         self._at_work = threading.Lock()
         self._stamp: Stamp | None = None
-        self._model: Model | None = None
+        self._model: TrainedModel | None = None
         self.trouble: str | None = None
         self._beliefs: tuple[str, dict[str, Belief]] = ("", {})
 
-    def model(self) -> Model | None:
+    def model(self) -> TrainedModel | None:
         """Return the current model, read again when its file has changed; None if there is none.
 
         One that cannot be used, as it may be of another version, is none; ``trouble`` tells why.
@@ -89,12 +89,12 @@ class Predictions:
                 if now is not None:
                     key = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
                     try:
-                        self._model = Model(key, read_model(path)[0])
+                        self._model = TrainedModel(key, read_model(path)[0])
                     except ModelFileError as error:
                         self.trouble = str(error)
             return self._model
 
-    def read(self, model: Model, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def read(self, model: TrainedModel, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return mask and scores [H, W] of an image; they are made if they are not there yet."""
         with self._at_work:
             found = self._kept(model, sample)
@@ -104,7 +104,9 @@ class Predictions:
                 found = Files.of(self._folder(model), sample.name).read()
         return found
 
-    def _kept(self, model: Model, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+    def _kept(
+        self, model: TrainedModel, sample: Sample
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
         """Return mask and scores if they have been made, and are not damaged."""
         if not self.is_there(model, sample):
             return None
@@ -114,12 +116,12 @@ class Predictions:
             warnings.warn(f"{error}; predicted anew", StudioWarning, stacklevel=2)
             return None
 
-    def is_there(self, model: Model, sample: Sample) -> bool:
+    def is_there(self, model: TrainedModel, sample: Sample) -> bool:
         """Whether an image has been predicted, as it is now."""
         made, image = stamp(Files.of(self._folder(model), sample.name).belief), stamp(sample.path)
         return made is not None and (image is None or made[0] >= image[0])
 
-    def beliefs(self, model: Model, names: Iterable[str]) -> dict[str, Belief]:
+    def beliefs(self, model: TrainedModel, names: Iterable[str]) -> dict[str, Belief]:
         """Return what the model thinks of the images that have been predicted."""
         with self._lock:
             key, known = self._beliefs
@@ -151,11 +153,11 @@ class Predictions:
                 missing.append(sample)
         yield from self._write(model, missing, n_jobs, store)
 
-    def _folder(self, model: Model) -> Path:
+    def _folder(self, model: TrainedModel) -> Path:
         return self._places.predictions / f"{model.key}-{VERSION}"
 
     def _write(
-        self, model: Model, samples: Sequence[Sample], n_jobs: int, store: FeatureStore
+        self, model: TrainedModel, samples: Sequence[Sample], n_jobs: int, store: FeatureStore
     ) -> Iterator[str]:
         predictor, folder = model.predictor, self._folder(model)
         for part in ("masks", "scores", "beliefs"):

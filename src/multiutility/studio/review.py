@@ -17,12 +17,12 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample, training_part
 from multiutility.kinds import KINDS
 from multiutility.kinds.mask import MASK
-from multiutility.metrics import accuracy, confusion
+from multiutility.metrics import accuracy, mask_confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.places import Places
-from multiutility.studio.predictions import Model, Predictions
+from multiutility.studio.predictions import Predictions, TrainedModel
 from multiutility.vision.about import about_lines, judged_text
-from multiutility.vision.evaluation import Evaluation, joint_names
+from multiutility.vision.evaluation import Evaluation, joint_names, label_translation
 from multiutility.vision.report import known_values
 from multiutility.vision.suggestions import Belief, Known, Patch, Suggestion, suggestions
 
@@ -139,10 +139,10 @@ class Review:
             self._helper = threading.Thread(target=self._predict, args=(model, missing), daemon=True)
             self._helper.start()
 
-    def _is_missing(self, model: Model, sample: Sample) -> bool:
+    def _is_missing(self, model: TrainedModel, sample: Sample) -> bool:
         return sample.name not in self._unreadable and not self._predictions.is_there(model, sample)
 
-    def _predict(self, model: Model, samples: list[Sample]) -> None:
+    def _predict(self, model: TrainedModel, samples: list[Sample]) -> None:
         for sample in samples:
             if self._predictions.model() is not model:
                 return
@@ -159,14 +159,14 @@ class Review:
         beliefs = self._predictions.beliefs(model, names)
         return {name: round(1 - sum(p.area * p.doubt for p in b.patches), 4) for name, b in beliefs.items()}
 
-    def _current(self) -> Model:
+    def _current(self) -> TrainedModel:
         model = self._predictions.model()
         if model is None:
             raise LookupError("there is no model yet: train one")
         return model
 
     def _confusion(
-        self, model: Model, dataset: DatasetFolder, sample: Sample, compute: bool
+        self, model: TrainedModel, dataset: DatasetFolder, sample: Sample, compute: bool
     ) -> FloatArray | None:
         """Return the confusion of an image, or None if it is not predicted, or may not be computed now."""
         if not self._predictions.is_there(model, sample):
@@ -177,10 +177,8 @@ class Review:
             truth, predicted = sample.mask(), self._predictions.read(model, sample)[0]
             assert truth is not None  # only samples with masks are compared
             names = joint_names(dataset.classes, model.predictor.classes, str(dataset.path))
-            places = np.array([0, *(names.index(name) for name in model.predictor.classes.names)])
-            self._confusions[key] = confusion(
-                truth.ravel().astype(np.int64) - 1, places[predicted].ravel(), len(names)
-            )
+            translate = label_translation(model.predictor.classes, names)
+            self._confusions[key] = mask_confusion(truth, translate[predicted], len(names))
         return self._confusions.get(key)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from multiutility.datasets.folder import DatasetFolder, training_part
-from multiutility.learning.checkpoint import CheckpointError
+from multiutility.learning.checkpoint.file import CheckpointError
 from multiutility.learning.optimizers.solution import Record
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from multiutility.arrays import FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
-from multiutility.metrics import accuracy, confusion, intersection_over_union, mean_iou, mean_recall, recall
+from multiutility.metrics import (
+    accuracy,
+    intersection_over_union,
+    mask_confusion,
+    mean_iou,
+    mean_recall,
+    recall,
+)
 from multiutility.vision.about import judged
 from multiutility.vision.display import ScoreTable, evaluation_html
 from multiutility.vision.photo import FilePhoto
@@ -115,11 +122,12 @@ def evaluate(
     """
     names = joint_names(dataset.classes, predictor.classes, str(dataset.path))
     matrix, accuracies = np.zeros((len(names), len(names))), {}
-    translate = np.array([-1, *(names.index(name) for name in predictor.classes.names)])
+    translate = label_translation(predictor.classes, names)
     for sample, prediction in predictions(predictor, dataset, n_jobs, store, progress):
-        truth = true_labels(sample)
-        if (truth >= 0).any():
-            one = confusion(truth, translate[prediction.mask].ravel(), len(names))
+        truth = sample.mask()
+        assert truth is not None  # only samples with masks are evaluated
+        if truth.any():
+            one = mask_confusion(truth, translate[prediction.mask], len(names))
             accuracies[sample.name] = accuracy(one)
             matrix += one
     if not accuracies:
@@ -148,8 +156,6 @@ def joint_names(of_dataset: Classes, of_model: Classes, where: str) -> tuple[str
     return (*of_dataset.names, *(name for name in of_model.names if name not in of_dataset.names))
 
 
-def true_labels(sample: Sample) -> NDArray[np.int64]:
-    """Labels of all pixels, -1 for void."""
-    mask = sample.mask()
-    assert mask is not None  # only samples with masks are evaluated
-    return mask.ravel().astype(np.int64) - 1
+def label_translation(of_model: Classes, names: Sequence[str]) -> NDArray[np.int64]:
+    """Labels among names, by the indices of a model's masks: that of void, 0, has none."""
+    return np.array([-1, *(names.index(name) for name in of_model.names)])

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.energy import Energy
+from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import UnmetCoverWarning
-from multiutility.learning import MultiUtilitySSVM
+from multiutility.layout import Layout
 from multiutility.learning.optimizers.solution import Callback, Record
+from multiutility.learning.selection.evidence import Estimate
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.parallel import Executor, parts
 from multiutility.problem import LabelingProblem
@@ -30,6 +34,21 @@ MARGIN_IMAGES = 64
 # edge and image; and weight, of which there are mini-batches of changes, and sums over parts of the images.
 LABEL_BYTES, NODE_BYTES, EDGE_BYTES, IMAGE_BYTES = 76, 200, 60, 16_000
 WEIGHT_BYTES = 300
+
+
+class Learned(Protocol):
+    """What a segmenter takes from an estimator that has learned, see ``MultiUtilitySSVM``."""
+
+    weights_: FloatArray
+    n_labels_: int
+    n_iter_: int
+    objective_: NDArray[Any]
+    imputed_: list[IndexArray | None]
+    chosen_: dict[str, Any]
+    estimate_: Estimate | None
+
+    def predict(self, problems: Sequence[LabelingProblem]) -> list[IndexArray]:
+        """Labelings [V] of highest score."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +76,10 @@ class Units:
         """Return the problem with features of edges in the unit of those of nodes."""
         return problem.changed(edge_features=problem.edge_features * np.float32(self.nodes / self.edges))
 
-    def weights(self, balanced: FloatArray, n_edge_features: int) -> FloatArray:
+    def weights(self, balanced: FloatArray, layout: Layout) -> FloatArray:
         """Return weights of balanced features as weights of the original ones."""
         weights = balanced.copy()
-        weights[len(weights) - n_edge_features :] *= self.nodes / self.edges
+        layout.pairwise(weights)[...] *= self.nodes / self.edges
         return weights
 
     def objective(self, curve: NDArray[Any]) -> NDArray[Any]:
@@ -142,7 +161,7 @@ def find_label(classes: Classes, name: str) -> int:
         raise ValueError(f"class_weight: {error.args[0]}") from None
 
 
-def typical_margin(learner: MultiUtilitySSVM, problems: Sequence[LabelingProblem], weighted: bool) -> float:
+def typical_margin(learner: Learned, problems: Sequence[LabelingProblem], weighted: bool) -> float:
     """Return the median margin of nodes of training images, for ``Predictor``."""
     step = max(1, len(problems) // MARGIN_IMAGES)
     some, found = problems[::step], []
@@ -185,3 +204,13 @@ def impossible(annotation: Annotation, problem: LabelingProblem) -> set[int]:
         anything = Energy(np.zeros((problem.n_nodes, annotation.n_labels)))
         unmet = Pinpoint(Expansion()).minimize(anything, constraints).unmet
     return {int(constraints.cover_labels[c]) for c in unmet}
+
+
+@contextmanager
+def without_advice() -> Iterator[None]:
+    """Leave out warnings that are for people who can mend their annotations or choose other parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UnmetCoverWarning)
+        warnings.simplefilter("ignore", UnidentifiedLabelsWarning)
+        yield

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from multiutility.inference import Pinpoint, Solver
 from multiutility.inference.pinpoint import unary_loss
-from multiutility.learning.estimators import ALPHA
+from multiutility.learning.multi_utility import ALPHA
 from multiutility.learning.optimizers.cutting_plane import CuttingPlane
 from multiutility.learning.optimizers.solution import Optimizer
 from multiutility.learning.starts.filled import Filled
@@ -52,7 +52,7 @@ METHODS: dict[str, Method] = {
     ),
 }
 
-# None: the usual one of the place that learns, which is by Frank-Wolfe steps.
+# None: the usual one of the backend, which makes Frank-Wolfe steps.
 OPTIMIZERS: dict[str, Optimizer[Any, Any] | None] = {
     "frank-wolfe": None,
     "cutting-plane": CuttingPlane(),

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.inference.expansion import Expansion
+from multiutility.learning.prediction import labelings
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared
 from multiutility.vision.photo import Photo, Shrunk, enlarged
-from multiutility.vision.refine import refined
+from multiutility.vision.regions.refine import refined
 from multiutility.vision.store import FeatureStore
 
 # Told how much of how much is done.
@@ -75,9 +76,8 @@ class Predictor:
 
     def labelings(self, prepared: Sequence[Prepared], n_jobs: int = 1) -> list[IndexArray]:
         """Labelings [V] of highest score."""
-        model = Potts(len(self.classes))
-        energies = [model.energy(one.problem, self.weights) for one in prepared]
-        return [result.labels for result in Expansion(n_jobs=n_jobs).minimize_many(energies)]
+        problems = [one.problem for one in prepared]
+        return labelings(Potts(len(self.classes)), problems, self.weights, Expansion(n_jobs=n_jobs))
 
     def prediction(self, photo: Photo, prepared: Prepared, labels: IndexArray) -> Prediction:
         """Return mask and scores of a labeling, at the photograph's own size."""

@@ -6,7 +6,7 @@ colors of mask values. Everything is returned as an image, and nothing that is p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -116,13 +116,6 @@ def fit(image: Picture, cell: tuple[int, int]) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(image)).resize(size, method)
 
 
-def side_by_side(
-    images: Sequence[Picture], titles: Sequence[str] = (), cell: tuple[int, int] = (240, 320)
-) -> Picture:
-    """Images in one row, with titles."""
-    return gallery([images], titles, cell=cell)
-
-
 def legend(classes: Classes, width: int = 660, labels: Sequence[int] | None = None) -> Picture:
     """Names of the classes on their colors, in lines; of some labels only, if these are given.
 
@@ -215,33 +208,6 @@ def confusion_picture(matrix: ArrayLike, names: Sequence[str]) -> Picture:
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
     figure.colorbar(heat, label="percent of the true class", fraction=0.046, pad=0.03)
-    return pixels_of(figure)
-
-
-def curve_picture(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    x_label: str,
-    y_label: str,
-    title: str = "",
-    log_x: bool = False,
-) -> Picture:
-    """Curves by name, each of the places x [n] and the values y [n]; nan leaves a gap."""
-    figure, axes = new_figure(6.4, 4.0)
-    for name, (x, y) in curves.items():
-        axes.plot(
-            np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), marker="o", ms=3, label=name
-        )
-    if log_x:
-        axes.set_xscale("log")
-        places = np.unique(np.concatenate([np.ravel(x) for x, _ in curves.values()]))
-        axes.set_xticks(places, [f"{place:g}" for place in places])
-        axes.minorticks_off()
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.set_title(title)
-    axes.grid(alpha=0.3)
-    if len(curves) > 1:
-        axes.legend()
     return pixels_of(figure)
 
 

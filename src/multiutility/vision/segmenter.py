@@ -26,7 +26,9 @@ from multiutility.learning.examples import balance
 from multiutility.learning.optimizers.solution import Callback
 from multiutility.learning.selection.choice import MOST_FULL
 from multiutility.memory import MemoryLimit, n_bytes
+from multiutility.models import Potts
 from multiutility.parallel import Executor
+from multiutility.problem import LabelingProblem
 from multiutility.vision import defaults
 from multiutility.vision.about import about_lines, about_model, estimate_of
 from multiutility.vision.display import ScoreTable, fitted_html
@@ -34,6 +36,7 @@ from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
 from multiutility.vision.learning import (
+    Learned,
     PassProgress,
     Units,
     check_memory,
@@ -246,11 +249,10 @@ class Segmenter(BaseEstimator):
         masked = [problem for problem, one in pairs if one is not None and one.strong]
         units = Units.of(masked or plain, self.executor)
         problems = [units.balanced(problem) for problem in plain]
-        learner = self._learner(training.classes, annotations, self.C / units.nodes**2)
         with warnings.catch_warnings():
             # It counts annotations; here they have names.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            learner.fit(problems, annotations, self._rehearsals(training))
+            learner = self._learn(training, problems, annotations, self.C / units.nodes**2)
         self.chosen_, self.estimate_ = learner.chosen_, learner.estimate_
         warn_unmet(training, problems, annotations, learner.imputed_)
         self.objective_ = units.objective(learner.objective_)
@@ -260,7 +262,7 @@ class Segmenter(BaseEstimator):
         self.predictor_ = Predictor(
             classes=training.classes,
             preset=training.preset,
-            weights=units.weights(learner.weights_, problems[0].edge_features.shape[1]),
+            weights=units.weights(learner.weights_, Potts(len(training.classes)).layout(problems[0])),
             max_side=training.max_side,
             typical_margin=typical_margin(learner, problems, training.preset.preset.weighted),
             refine=self.refine,
@@ -365,36 +367,46 @@ class Segmenter(BaseEstimator):
             return predictions(self.executor, self.predictor_, asked, note)
         return self.predictor_.predict(asked, self.n_jobs, progress=note)
 
-    def _learner(
+    def _learn(
+        self,
+        training: TrainingSet,
+        problems: Sequence[LabelingProblem],
+        annotations: Sequence[Annotation | None],
+        slack_weight: float,
+    ) -> Learned:
+        """Fit the learner to problems in balanced units."""
+        # Weak annotations that masks would have had, if anything is to be learned from them.
+        rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
+        parameters = self._learner_parameters(training.classes, annotations, slack_weight)
+        return MultiUtilitySSVM(**parameters).fit(problems, annotations, rehearsals)
+
+    def _learner_parameters(
         self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
-    ) -> MultiUtilitySSVM:
+    ) -> dict[str, Any]:
+        """Return the parameters of ``MultiUtilitySSVM``."""
         method = METHODS[self.method]
         weights: Any = method.class_weight if self.class_weight == "auto" else self.class_weight
         weak = any(annotation is not None and not annotation.strong for annotation in annotations)
         steps = self.max_iter + 1 if weak and not method.chooses else 1
         if isinstance(weights, Mapping):
             weights = {find_label(classes, name): weight for name, weight in weights.items()}
-        return MultiUtilitySSVM(
-            slack_weight,
-            alpha=method.alpha if self.alpha is None else self.alpha,
-            weak_loss=method.weak_loss,
-            starts=method.starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            class_weight=weights,
-            optimizer=OPTIMIZERS[self.optimizer],
-            imputer=method.imputer(Expansion(n_jobs=self.n_jobs if self.executor is None else 1)),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            callback=self._follower(steps),
-            checkpoint=self.checkpoint,
-            memory_limit=self.memory_limit,
-            executor=self.executor,
-        )
-
-    def _rehearsals(self, training: TrainingSet) -> list[list[Annotation]] | None:
-        """Weak annotations that masks would have had, if anything is to be learned from them."""
-        return training.rehearsals(self.beta) if METHODS[self.method].chooses else None
+        return {
+            "C": slack_weight,
+            "alpha": method.alpha if self.alpha is None else self.alpha,
+            "weak_loss": method.weak_loss,
+            "starts": method.starts,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "class_weight": weights,
+            "optimizer": OPTIMIZERS[self.optimizer],
+            "imputer": method.imputer(Expansion(n_jobs=self.n_jobs if self.executor is None else 1)),
+            "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
+            "callback": self._follower(steps),
+            "checkpoint": self.checkpoint,
+            "memory_limit": self.memory_limit,
+            "executor": self.executor,
+        }
 
     def _follower(self, n_steps: int) -> Callback | None:
         """Return who is told of passes: the progress, the callback, or both."""

@@ -24,8 +24,8 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.memory import ArrayCache, CachedArray, MemoryLimit, NoLimit, Room, n_bytes
 from multiutility.problem import FeatureArray, LabelingProblem, held
 from multiutility.vision.features.preset import FittedPreset, Prepared, Progress
-from multiutility.vision.half import Halves, doubled, halved
 from multiutility.vision.photo import Photo
+from multiutility.vision.quantize import Quantized, dequantize, quantize
 
 VERSION = 2  # of the files
 # What goes wrong if a file has vanished, or was damaged since it was last read.
@@ -314,7 +314,7 @@ def made(fitted: FittedPreset, photo: Photo, half: bool = False) -> Prepared:
 def rounded(prepared: Prepared) -> Prepared:
     """Return an image with the node features that a file of half precision would have."""
     problem = prepared.problem
-    features = doubled(halved(problem.node_features))
+    features = dequantize(quantize(problem.node_features))
     parts = (problem.edges, problem.edge_features, problem.node_sizes)
     return Prepared(LabelingProblem(read_only(features), *parts), prepared.regions)
 
@@ -337,7 +337,7 @@ def write_prepared(path: Path, prepared: Prepared, half: bool = False) -> None:
     problem = prepared.problem
     features: Arrays = {"node_features": np.asarray(problem.node_features, dtype="<f4")}
     if half:
-        numbers, exponent = halved(problem.node_features)
+        numbers, exponent = quantize(problem.node_features)
         features = {"node_features": numbers, "exponent": exponent}
     arrays: Arrays = {
         **features,
@@ -379,7 +379,7 @@ def full_features(arrays: Arrays) -> NDArray[Any]:
     if features.dtype != np.float16:
         return features
     check_shape(arrays["exponent"], "exponent", (1,))
-    return read_only(doubled(Halves(features, arrays["exponent"])))
+    return read_only(dequantize(Quantized(features, arrays["exponent"])))
 
 
 def read_features(path: Path, out: NDArray[np.float32], half: bool) -> None:
@@ -388,4 +388,4 @@ def read_features(path: Path, out: NDArray[np.float32], half: bool) -> None:
         read_array(path, "node_features", out)
         return
     numbers = read_array(path, "node_features", np.empty(out.shape, dtype=np.float16))
-    doubled(Halves(numbers, read_array(path, "exponent", np.empty(1, dtype=np.int32))), out)
+    dequantize(Quantized(numbers, read_array(path, "exponent", np.empty(1, dtype=np.int32))), out)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
-from multiutility.learning.optimizers.risk import Plane, Risk
+from multiutility.learning.optimizers.risk import Plane, Risk, cells
 from multiutility.memory import make_room
 
 # The slot of a block that holds the mixture of all planes without a slot of their own.
@@ -30,20 +30,20 @@ class Bundle:
     """
 
     def __init__(self, risk: Risk, n_slots: int) -> None:
-        n_blocks, shape = len(risk.costs), (len(risk.costs), n_slots)
+        n_blocks, shape, layout = len(risk.costs), (len(risk.costs), n_slots), risk.layout
         self.risk = risk
         self.anchors = [risk.anchor(n) for n in range(n_blocks)]
         sizes = [len(anchor.labels) for anchor in self.anchors]
         # Caches of features look at the memory when these are read only, and here none is.
-        make_room(sum(sizes) * (8 * risk.n_labels + 12 * n_slots) + 8 * n_blocks * n_slots * (n_slots + 8))
+        make_room(sum(sizes) * (8 * layout.n_labels + 12 * n_slots) + 8 * n_blocks * n_slots * (n_slots + 8))
         self.coefficients: FloatArray = np.zeros(shape)
         self.losses: FloatArray = np.zeros(shape)
-        self.pairwise: FloatArray = np.zeros((*shape, risk.n_pairwise))
+        self.pairwise: FloatArray = np.zeros((*shape, layout.n_pairwise))
         self.gram: FloatArray = np.zeros((*shape, n_slots))
         self.used: BoolArray = np.zeros(shape, dtype=np.bool_)
         self.coefficients[:, REST], self.used[:, REST] = 1.0, True
         self.losses[:, REST] = risk.costs * [anchor.loss for anchor in self.anchors]
-        self.rest: list[FloatArray] = [np.zeros((size, risk.n_labels)) for size in sizes]
+        self.rest: list[FloatArray] = [np.zeros((size, layout.n_labels)) for size in sizes]
         self.labels: list[IndexArray] = [np.zeros((n_slots, size), dtype=np.int32) for size in sizes]
         self.cells: list[NDArray[np.int64]] = [np.zeros((n_slots, size), dtype=np.int64) for size in sizes]
 
@@ -56,13 +56,13 @@ class Bundle:
         """Take over mixtures of a bundle of the same risk, anchored as this one is."""
         for name in TABLES:
             getattr(self, name)[...] = arrays[name]
-        check_range(arrays["labels"], "labels", self.risk.n_labels, "labels")
+        check_range(arrays["labels"], "labels", self.risk.layout.n_labels, "labels")
         ends = np.cumsum([len(rest) for rest in self.rest])
         first = 0
         for block, last in enumerate(ends.tolist()):
             self.rest[block][...] = arrays["rest"][first:last]
             self.labels[block][...] = arrays["labels"][:, first:last]
-            self.cells[block][...] = np.arange(last - first) * self.risk.n_labels + self.labels[block]
+            self.cells[block][...] = cells(self.labels[block], self.risk.layout.n_labels)
             first = last
 
     def values(self, block: int, nodes: NDArray[Any]) -> FloatArray:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray, IndexArray
-from multiutility.learning.optimizers.dual import projected
+from multiutility.layout import Layout
 from multiutility.learning.optimizers.quadratic import maximize_on_simplex
-from multiutility.learning.optimizers.risk import Plane, Risk, n_weights
+from multiutility.learning.optimizers.risk import Plane, Risk
 from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 
 
@@ -25,7 +25,7 @@ class Cuts:
 
     def __init__(self, risk: Risk) -> None:
         self.anchors = [risk.anchor(n) for n in range(len(risk.costs))]
-        self.normals: FloatArray = np.zeros((1, n_weights(risk)))
+        self.normals: FloatArray = np.zeros((1, risk.layout.n_weights))
         self.losses: FloatArray = np.array([anchor_loss(risk)])
         self.ages: IndexArray = np.zeros(1, dtype=np.int32)
 
@@ -42,16 +42,15 @@ class Cuts:
         self.losses[0] = anchor_loss(risk)
         self.anchors = [risk.anchor(n) for n in range(len(risk.costs))]
 
-    def solve(self, n_pairwise: int) -> tuple[FloatArray, float]:
+    def solve(self, layout: Layout) -> tuple[FloatArray, float]:
         """Return the best weights for the cuts so far, and the dual objective."""
-        size = self.normals.shape[1] - n_pairwise
-        signs = self.normals[:, size:]
+        signs, n_pairwise = layout.pairwise(self.normals), layout.n_pairwise
         gram = np.block([[self.normals @ self.normals.T, signs], [signs.T, np.eye(n_pairwise)]])
         linear = np.concatenate((self.losses, np.zeros(n_pairwise)))
         on_simplex = np.arange(len(linear)) < len(self.losses)
         mixture = maximize_on_simplex(gram, linear, on_simplex)[: len(self.losses)]
         self.ages = np.where(mixture > 0, 0, self.ages + 1).astype(np.int32)
-        weights = projected(mixture @ self.normals, n_pairwise)
+        weights = layout.projected(mixture @ self.normals)
         return weights, float(mixture @ self.losses - weights @ weights / 2)
 
     def forget(self, age: int) -> None:
@@ -68,17 +67,18 @@ def anchor_loss(risk: Risk) -> float:
 
 def normal(risk: Risk, anchors: Sequence[Plane], planes: Sequence[Plane]) -> FloatArray:
     """``sum_n C_n (Psi(anchor_n) - Psi(plane_n))`` of one plane for each block, [K D + e]."""
-    size = risk.n_labels * risk.n_features
-    total = np.zeros(n_weights(risk))
-    lifted = np.empty((risk.n_labels, risk.n_features), dtype=risk.dtype)
+    layout = risk.layout
+    total = np.zeros(layout.n_weights)
+    unary, pairwise = layout.rows(total), layout.pairwise(total)
+    lifted = np.empty(unary.shape, dtype=risk.dtype)
     for n, (anchor, plane) in enumerate(zip(anchors, planes, strict=True)):
-        nodes = np.zeros((len(plane.labels), risk.n_labels), dtype=risk.dtype)
+        nodes = np.zeros((len(plane.labels), layout.n_labels), dtype=risk.dtype)
         rows = np.arange(len(nodes))
         nodes[rows, anchor.labels] += risk.costs[n]
         nodes[rows, plane.labels] -= risk.costs[n]
         risk.lift(n, nodes, lifted)
-        total[:size] += lifted.ravel()
-        total[size:] += risk.costs[n] * (anchor.pairwise - plane.pairwise)
+        unary += lifted
+        pairwise += risk.costs[n] * (anchor.pairwise - plane.pairwise)
     return total
 
 
@@ -118,11 +118,11 @@ class CuttingPlane:
         start: Cuts | None = None,
         random_state: np.random.RandomState | None = None,  # noqa: ARG002
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> CuttingPlaneRun:
         """Return a run that has made no pass yet."""
         cuts = Cuts(risk) if start is None else start
         cuts.recenter(risk)
-        return Run(risk, cuts, self, tolerance, callback)
+        return CuttingPlaneRun(risk, cuts, self, tolerance, callback)
 
     def resume(
         self,
@@ -132,9 +132,9 @@ class CuttingPlane:
         arrays: Mapping[str, NDArray[Any]],
         random_state: np.random.RandomState,  # noqa: ARG002
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> CuttingPlaneRun:
         """Return a run as it was when the arrays were taken."""
-        run = Run(risk, state, self, tolerance, callback)
+        run = CuttingPlaneRun(risk, state, self, tolerance, callback)
         run.restore(arrays)
         return run
 
@@ -150,7 +150,7 @@ class CuttingPlane:
         return cuts
 
 
-class Run:
+class CuttingPlaneRun:
     """One minimization: cuts, the best bound, and the best weights so far."""
 
     def __init__(
@@ -174,7 +174,7 @@ class Run:
         """Ask the oracle about all blocks, and add a cut unless the gap is small enough."""
         self._n_iterations += 1
         risk, cuts, progress = self.risk, self.state, self.progress
-        weights, bound = cuts.solve(risk.n_pairwise)
+        weights, bound = cuts.solve(risk.layout)
         self.dual = max(self.dual, bound)
         violations = risk.oracle(range(len(risk.costs)), weights)
         slack = float(risk.costs @ [violation.hinge for violation in violations])

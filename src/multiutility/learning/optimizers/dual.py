@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
 from multiutility.learning.optimizers.bundle import Bundle
-from multiutility.learning.optimizers.risk import Risk, Violation, n_weights
+from multiutility.learning.optimizers.risk import Risk, Violation
 
 
 class Dual:
@@ -30,7 +30,7 @@ class Dual:
         self.risk = risk
         self.company = company
         self.bundle = Bundle(risk, n_slots)
-        self.sum: FloatArray = np.zeros(n_weights(risk))
+        self.sum: FloatArray = np.zeros(risk.layout.n_weights)
 
     def arrays(self) -> Arrays:
         """Return all variables as arrays."""
@@ -50,14 +50,19 @@ class Dual:
         return len(self.risk.costs)
 
     @property
-    def size(self) -> int:
-        """Number of weights that have no sign: K D."""
-        return len(self.sum) - self.risk.n_pairwise
+    def unary(self) -> FloatArray:
+        """The part of u that has no sign, [K D]: a view."""
+        return self.risk.layout.unary(self.sum)
+
+    @property
+    def pairwise(self) -> FloatArray:
+        """The part of u whose negative values are cut off, [e]: a view."""
+        return self.risk.layout.pairwise(self.sum)
 
     @property
     def weights(self) -> FloatArray:
         """Weights w: u with its pairwise part projected."""
-        return projected(self.sum, self.risk.n_pairwise)
+        return self.risk.layout.projected(self.sum)
 
     @property
     def objective(self) -> float:
@@ -67,8 +72,8 @@ class Dual:
 
     def gradients(self, block: int, scores: NDArray[Any], weights: FloatArray) -> FloatArray:
         """Slopes of the dual in the coefficients of a block, [n_slots], at weights with these scores."""
-        bundle = self.bundle
-        inside = bundle.values(block, scores) + bundle.pairwise[block] @ weights[self.size :]
+        bundle, edges = self.bundle, self.risk.layout.pairwise(weights)
+        inside = bundle.values(block, scores) + bundle.pairwise[block] @ edges
         return np.asarray(bundle.losses[block] - inside)
 
     def step(
@@ -107,31 +112,32 @@ class Dual:
         lifted = self._lifted(blocks, changes)
         pairwise = (changes[:, np.newaxis] @ bundle.pairwise[batch])[:, 0]
         slopes = (changes * bundle.losses[batch]).sum(axis=1)
-        slopes -= lifted @ self.sum[: self.size].astype(lifted.dtype)
+        slopes -= lifted @ self.unary.astype(lifted.dtype)
         gram = self.company * (lifted @ lifted.T).astype(np.float64)
         # Of |max(0, v + c t p)|^2 / c, with company c, the root of c goes to both terms.
         root = np.sqrt(self.company)
-        steps = ascend(slopes, gram, self.sum[self.size :] / root, root * pairwise)
-        self.sum[: self.size] += (self.company * steps).astype(lifted.dtype) @ lifted
-        self.sum[self.size :] += self.company * (steps @ pairwise)
+        steps = ascend(slopes, gram, self.pairwise / root, root * pairwise)
+        self.unary[...] += (self.company * steps).astype(lifted.dtype) @ lifted
+        self.pairwise[...] += self.company * (steps @ pairwise)
         bundle.coefficients[batch] += steps[:, np.newaxis] * changes
 
     def _lifted(self, blocks: Sequence[int], coefficients: FloatArray) -> FloatArray:
         """Combinations of the blocks' planes in feature space, [B, K D], in the features' precision."""
-        lifted = np.empty((len(blocks), self.risk.n_labels, self.risk.n_features), dtype=self.risk.dtype)
+        layout = self.risk.layout
+        lifted = np.empty((len(blocks), layout.n_labels, layout.n_features), dtype=self.risk.dtype)
         for row, n, mix in zip(lifted, blocks, coefficients, strict=True):
             self.risk.lift(n, self.bundle.matrix(n, mix).astype(lifted.dtype), row)
-        return lifted.reshape(len(blocks), self.size)
+        return lifted.reshape(len(blocks), layout.n_unary)
 
     def refresh(self) -> None:
         """Compute u anew from the blocks, to be rid of rounding errors that add up over many steps."""
         bundle = self.bundle
         np.maximum(bundle.coefficients, 0, out=bundle.coefficients)
         bundle.coefficients /= bundle.coefficients.sum(axis=1, keepdims=True)
-        self.sum[self.size :] = np.einsum("np,npe->e", bundle.coefficients, bundle.pairwise)
-        self.sum[: self.size] = 0
+        self.pairwise[...] = np.einsum("np,npe->e", bundle.coefficients, bundle.pairwise)
+        self.unary[...] = 0
         for n in range(self.n_blocks):
-            self.sum[: self.size] += self._lifted([n], bundle.coefficients[[n]])[0]
+            self.unary[...] += self._lifted([n], bundle.coefficients[[n]])[0]
 
     def recenter(self, risk: Risk) -> None:
         """Take over a risk whose anchors have changed."""
@@ -159,18 +165,6 @@ class Dual:
             change = -self.bundle.coefficients[[n]]
             change[0, slot] += 1
             self.move([n], change)
-
-
-def projected(weights: FloatArray, n_pairwise: int) -> FloatArray:
-    """Return the nearest weights whose last ``n_pairwise`` are not negative.
-
-    >>> projected(np.array([-1.0, -2.0, 3.0]), 2)
-    array([-1.,  0.,  3.])
-    """
-    nearest = weights.copy()
-    size = len(weights) - n_pairwise
-    np.maximum(nearest[size:], 0, out=nearest[size:])
-    return nearest
 
 
 def ascend(

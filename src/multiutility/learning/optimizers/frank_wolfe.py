@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
-from multiutility.learning.optimizers.dual import Dual, projected
+from multiutility.learning.optimizers.dual import Dual
 from multiutility.learning.optimizers.risk import Risk, Violation
 from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 
@@ -76,13 +76,13 @@ class FrankWolfe:
         start: Dual | None = None,
         random_state: np.random.RandomState | None = None,
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> FrankWolfeRun:
         """Return a run that has made no pass yet."""
         rng = np.random.RandomState(0) if random_state is None else random_state
         if start is None:
-            return Run(Dual(risk, self.planes + 1), self, tolerance, rng, callback)
+            return FrankWolfeRun(Dual(risk, self.planes + 1), self, tolerance, rng, callback)
         start.recenter(risk)
-        run = Run(start, self, tolerance, rng, callback)
+        run = FrankWolfeRun(start, self, tolerance, rng, callback)
         run.due = True
         return run
 
@@ -94,9 +94,9 @@ class FrankWolfe:
         arrays: Mapping[str, NDArray[Any]],
         random_state: np.random.RandomState,
         callback: Callback = ignore,
-    ) -> Run:
+    ) -> FrankWolfeRun:
         """Return a run as it was when the arrays were taken."""
-        run = Run(state, self, tolerance, random_state, callback)
+        run = FrankWolfeRun(state, self, tolerance, random_state, callback)
         run.restore(arrays)
         return run
 
@@ -109,7 +109,7 @@ class FrankWolfe:
         return Dual.from_arrays(risk, arrays)
 
 
-class Run:
+class FrankWolfeRun:
     """One minimization: dual variables, their average, and the best weights so far.
 
     ``due`` says whether the next pass asks the oracle about all blocks at the same weights.
@@ -213,7 +213,7 @@ class Run:
 
     def check_average(self) -> float:
         """Ask the oracle about all blocks at the average weights; return the relative gap of the best."""
-        weights = projected(self.average, self.dual.risk.n_pairwise)
+        weights = self.dual.risk.layout.projected(self.average)
         return self._assess(weights, self.dual.risk.oracle(range(self.dual.n_blocks), weights))
 
     def _assess(self, weights: FloatArray, violations: Sequence[Violation]) -> float:

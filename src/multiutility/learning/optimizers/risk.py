@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray, IndexArray
+from multiutility.layout import Layout
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,8 +52,7 @@ class Risk(Remembering, Protocol):
     """A sum of hinges, one for each block, as optimizers see it.
 
     ``risk(w) = sum_n costs[n] max_y (loss_n(y) + <w, Psi_n(y)> - <w, Psi_n(anchor_n)>)``, to be minimized
-    together with ``|w|^2 / 2``. Weights are flat: ``n_labels`` rows of ``n_features`` (the label's weights of
-    node features), then ``n_pairwise`` weights that must not be negative.
+    together with ``|w|^2 / 2``, over weights w that are flat, see ``Layout``.
     """
 
     @property
@@ -60,16 +60,8 @@ class Risk(Remembering, Protocol):
         """The weight of each block's hinge, C_n, [N]."""
 
     @property
-    def n_labels(self) -> int:
-        """Number of labels, K."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a node, D."""
-
-    @property
-    def n_pairwise(self) -> int:
-        """Number of features of an edge, e."""
+    def layout(self) -> Layout:
+        """Where the weights of labels and of edges stand."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -91,9 +83,13 @@ class Risk(Remembering, Protocol):
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
 
 
-def n_weights(risk: Risk) -> int:
-    """Length of the weights of a risk."""
-    return risk.n_labels * risk.n_features + risk.n_pairwise
+def cells(labels: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
+    """Places of the labels [..., V] in a matrix [V, K], flat.
+
+    >>> cells(np.array([2, 0]), n_labels=3)
+    array([2, 3])
+    """
+    return np.asarray(np.arange(labels.shape[-1]) * n_labels + labels)
 
 
 def objective(risk: Risk, weights: FloatArray) -> float:

@@ -10,15 +10,15 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.learning.examples import Example
 
 if TYPE_CHECKING:
-    from multiutility.learning.places import Place
+    from multiutility.learning.cluster.backends import Backend
 
 
 @dataclass(frozen=True, eq=False)
 class Beginning:
-    """Examples, the place that works on them, and how to learn the weights of the full labelings alone."""
+    """Examples, the backend that works on them, and how to learn the weights of the full labelings alone."""
 
     examples: Sequence[Example]
-    place: Place
+    place: Backend
     full_weights: Callable[[], FloatArray]
 
     @property

@@ -13,7 +13,7 @@ from multiutility.vision.features.descriptor import Sourced
 def encode(value: Any) -> Any:
     """Plain data (numbers, strings, lists, dicts) that names a descriptor with all its parameters.
 
-    >>> from multiutility.vision.superpixels import RegionMerging
+    >>> from multiutility.vision.regions.superpixels import RegionMerging
     >>> encode(RegionMerging(n_regions=50, min_size=9))
     {'kind': 'RegionMerging', 'n_regions': 50, 'min_size': 9, 'size_power': 0.5}
     """

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.borders import Borders
-from multiutility.vision.boundary import FloatMap, Image, boundary_map, lab_colors
+from multiutility.vision.regions.borders import Borders
+from multiutility.vision.regions.boundary import FloatMap, Image, boundary_map, lab_colors
 
 Value = TypeVar("Value")
 

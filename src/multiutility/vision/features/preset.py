@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import IndexArray
 from multiutility.problem import LabelingProblem
-from multiutility.vision.boundary import Image
 from multiutility.vision.features.descriptor import (
     Descriptor,
     EdgeDescriptor,
@@ -23,7 +22,8 @@ from multiutility.vision.features.descriptor import (
 )
 from multiutility.vision.features.parameters import decode, encode, source_digests
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.superpixels import Superpixels
+from multiutility.vision.regions.boundary import Image
+from multiutility.vision.regions.superpixels import Superpixels
 
 # An image, or how to get it: images of a large set are not all held in memory at once.
 ImageSource: TypeAlias = Image | Callable[[], Image]

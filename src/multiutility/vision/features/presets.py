@@ -6,31 +6,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from multiutility.vision.features.border_words import SIDES, BorderWords
-from multiutility.vision.features.boundary import Boundary
-from multiutility.vision.features.channel_words import ChannelWords
-from multiutility.vision.features.chi_square import ChiSquare
-from multiutility.vision.features.color_moments import ColorMean, ColorSpread
-from multiutility.vision.features.color_words import ColorWords
-from multiutility.vision.features.constant import Constant
-from multiutility.vision.features.context import Neighbors, Parents, Scene
 from multiutility.vision.features.descriptor import Descriptor
-from multiutility.vision.features.dilated import Dilated
-from multiutility.vision.features.gist import Gist
-from multiutility.vision.features.joint import Joint
-from multiutility.vision.features.location import Location
-from multiutility.vision.features.log_covariance import LogCovariance
-from multiutility.vision.features.moments import Moments
-from multiutility.vision.features.normalize import L1, L2
+from multiutility.vision.features.descriptors.border_words import SIDES, BorderWords
+from multiutility.vision.features.descriptors.boundary import Boundary
+from multiutility.vision.features.descriptors.channel_words import ChannelWords
+from multiutility.vision.features.descriptors.chi_square import ChiSquare
+from multiutility.vision.features.descriptors.color_moments import ColorMean, ColorSpread
+from multiutility.vision.features.descriptors.color_words import ColorWords
+from multiutility.vision.features.descriptors.constant import Constant
+from multiutility.vision.features.descriptors.context import Neighbors, Parents, Scene
+from multiutility.vision.features.descriptors.dilated import Dilated
+from multiutility.vision.features.descriptors.gist import Gist
+from multiutility.vision.features.descriptors.joint import Joint
+from multiutility.vision.features.descriptors.location import Location
+from multiutility.vision.features.descriptors.log_covariance import LogCovariance
+from multiutility.vision.features.descriptors.moments import Moments
+from multiutility.vision.features.descriptors.normalize import L1, L2
+from multiutility.vision.features.descriptors.shape import Area, Center, Extent, Outline, Top
+from multiutility.vision.features.descriptors.sift_words import SiftWords
+from multiutility.vision.features.descriptors.similarity import Similarity
+from multiutility.vision.features.descriptors.standardized import Standardized
+from multiutility.vision.features.descriptors.texton_words import TextonWords
+from multiutility.vision.features.descriptors.thumbnail import Thumbnail
+from multiutility.vision.features.descriptors.words import Words
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.features.shape import Area, Center, Extent, Outline, Top
-from multiutility.vision.features.sift_words import SiftWords
-from multiutility.vision.features.similarity import Similarity
-from multiutility.vision.features.standardized import Standardized
-from multiutility.vision.features.texton_words import TextonWords
-from multiutility.vision.features.thumbnail import Thumbnail
-from multiutility.vision.features.words import Words
-from multiutility.vision.superpixels import RegionMerging
+from multiutility.vision.regions.superpixels import RegionMerging
 
 
 def preset(name: str, n_superpixels: int | None = None, **overrides: Any) -> Preset:
@@ -88,7 +88,7 @@ def context() -> Preset:
 def deep() -> Preset:
     """Dense features of a network at two scales, and a constant; the default; 1,329 values."""
     # onnxruntime takes a while to import, and only this preset needs it.
-    from multiutility.vision.features.network import EfficientNet  # noqa: PLC0415
+    from multiutility.vision.features.networks.network import EfficientNet  # noqa: PLC0415
 
     # What surrounds a region is told by the coarsest maps of a smaller image, at little cost. Inputs of large
     # images are bounded: four times the pixels take four times as long.

@@ -1,0 +1,38 @@
+"""Labelings of highest score by any model, and how far they agree with annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multiutility.annotations.annotation import Annotation
+from multiutility.arrays import FloatArray, IndexArray
+from multiutility.inference import Solver
+from multiutility.learning.labeling_risk import AT_ONCE
+from multiutility.models import Model
+from multiutility.problem import LabelingProblem
+
+
+def labelings(
+    model: Model, problems: Sequence[LabelingProblem], weights: FloatArray, solver: Solver
+) -> list[IndexArray]:
+    """Return the labelings [V] of highest score; energies of a few problems are in memory at once."""
+    found: list[IndexArray] = []
+    for first in range(0, len(problems), AT_ONCE):
+        some = problems[first : first + AT_ONCE]
+        results = solver.minimize_many([model.energy(problem, weights) for problem in some])
+        found += [result.labels for result in results]
+    return found
+
+
+def agreement_with(
+    problems: Sequence[LabelingProblem],
+    annotations: Sequence[Annotation | None],
+    labelings: Sequence[IndexArray],
+) -> float:
+    """``1 - sum of losses / sum of sizes`` of labelings; problems without annotation do not count."""
+    losses, sizes = 0.0, 0.0
+    for problem, annotation, labels in zip(problems, annotations, labelings, strict=True):
+        if annotation is not None:
+            losses += annotation.loss(problem, labels)
+            sizes += float(annotation.label_sizes(problem).sum())
+    return 1.0 - losses / sizes if sizes > 0 else 0.0

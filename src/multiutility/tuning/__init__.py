@@ -1,0 +1,1 @@
+"""The search for parameters by cross-validation, and its page."""

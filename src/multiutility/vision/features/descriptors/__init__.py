@@ -1,0 +1,1 @@
+"""Descriptors of regions and borders, one kind a file."""

