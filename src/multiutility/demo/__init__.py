@@ -1,0 +1,1 @@
+"""The demo on generated scenes, and its report."""
