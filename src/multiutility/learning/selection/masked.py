@@ -37,6 +37,7 @@ from multiutility.learning.selection.evidence import (
 from multiutility.learning.selection.provable import rate_of
 from multiutility.learning.selection.reading import Known, Reading, clues_of, of_neighbors
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
+from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.selection.unmasked import held_out_errors
 from multiutility.learning.starts.soft import SoftStart
@@ -200,7 +201,7 @@ class Reader:
         features, soft, clues = data.features(n), self.opinions.soft.shares[data.places[n]], data.clues(n)
         own = self.masks.opinion(features, fold, soft, clues.possible)
         known = own, of_neighbors(data.examples[n].problem, own), *self.opinions.of(soft, features)
-        return self.reading(clues.with_opinions(*known))
+        return sized(data.examples[n], self.reading(clues.with_opinions(*known)))
 
 
 def rehearsed(masks: Masks, rehearsals: Sequence[Sequence[Annotation]], opinions: Opinions) -> list[Known]:

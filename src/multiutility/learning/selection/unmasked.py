@@ -22,6 +22,7 @@ from multiutility.learning.selection.choice import (
 from multiutility.learning.selection.provable import Errors, provable_errors, rate_of, surely_fewer
 from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
+from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts.soft import SoftStart
 
@@ -119,10 +120,9 @@ def reread(data: Data, posteriors: Sequence[FloatArray], marks: Sequence[float])
     """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
     models = half_models(data, posteriors)
     reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
-    return [
-        reading(data.clues(n).with_opinions(probabilities(data.features(n), models[place % 2])))
-        for place, n in enumerate(data.weak)
-    ]
+    opinions = [probabilities(data.features(n), models[place % 2]) for place, n in enumerate(data.weak)]
+    pairs = zip(data.weak, opinions, strict=True)
+    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
 
 
 def half_models(data: Data, posteriors: Sequence[FloatArray]) -> list[FloatArray]:
@@ -155,7 +155,9 @@ def held_out_errors(data: Data, posteriors: Sequence[FloatArray], balance: float
 def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
     """Posteriors by the model of certain places, of labels that are possible."""
     reading = Reading(("places", *MARKS), np.array([1.0, *SEEDS_ONLY]))
-    return [reading(data.clues(n).with_opinions(probabilities(data.features(n), places))) for n in data.weak]
+    opinions = [probabilities(data.features(n), places) for n in data.weak]
+    pairs = zip(data.weak, opinions, strict=True)
+    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
 
 
 def open_labels(data: Data) -> bool:
