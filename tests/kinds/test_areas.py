@@ -16,6 +16,8 @@ from multiutility.datasets.validate import validate
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.kinds.areas import PixelArea, noisy
 from multiutility.learning.examples import make_examples
+from multiutility.learning.selection.choose import choose
+from multiutility.learning.selection.proportions import Bag, shares_loss
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.sizes import sized
 from multiutility.learning.starts.soft import soft_start
@@ -172,6 +174,31 @@ def test_varying_areas_tell_labels_apart_that_tags_cannot() -> None:
         limits = example.constraints.sizes
         size = share[:, limits.labels[0]].sum()
         assert limits.low[0] - 0.5 <= size <= limits.high[0] + 0.5
+
+
+def test_the_model_of_shares_has_the_gradient_of_its_loss() -> None:
+    rng = np.random.default_rng(2)
+    possible = np.ones((7, 3), dtype=np.bool_)
+    possible[:3, 2] = False
+    sizes = rng.uniform(1, 2, 7)
+    made = [Bag(rng.standard_normal((7, 4)), sizes, possible, rng.dirichlet(np.ones(3))) for _ in range(3)]
+    flat = rng.standard_normal(12)
+    gradient = shares_loss(flat, made, 0.1)[1]
+    for n, step in enumerate(1e-5 * np.eye(12)):
+        slope = (shares_loss(flat + step, made, 0.1)[0] - shares_loss(flat - step, made, 0.1)[0]) / 2e-5
+        assert gradient[n] == pytest.approx(slope, abs=1e-7)
+
+
+def test_labels_that_always_come_together_are_told_by_their_shares() -> None:
+    rng = np.random.default_rng(3)
+    problems, areas, truths = bags(rng, 30)
+    joints = [Joint([0, 1], [], [], 2, terms=[one]) for one in areas]
+    found = choose(make_examples(problems, joints), [()] * 30, soft_start)
+    assert "shares of labels, 0" in found.facts["provable_error"]
+    right = [
+        (one.argmax(axis=1) == truth).mean() for one, truth in zip(found.posteriors, truths, strict=True)
+    ]
+    assert np.mean(right) > 0.9
 
 
 def test_posteriors_move_into_the_ranges_and_errors_of_sizes_count() -> None:

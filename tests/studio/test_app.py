@@ -34,8 +34,9 @@ def test_dataset_and_images(client: httpx.Client) -> None:
         ("scribbles", "scribbles"),
         ("seeds", "points"),
         ("tags", "tags"),
+        ("areas", "areas"),
     ]
-    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], []]
+    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], [], ["share"]]
     assert [one["columns"] for one in found["kinds"]] == columns
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
@@ -130,7 +131,7 @@ def test_without_a_model(client: httpx.Client) -> None:
     assert [one["name"] for one in found["suggestions"]] == ["drei ü"]
     state = client.get("/api/training").json()
     assert state["status"] == "none"
-    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "tags": 1}
+    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "tags": 1, "areas": 0}
     assert state["annotated"] == {"any": 2, "images": 3, **counts}
 
 

@@ -124,8 +124,8 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, loose boxes (except coco), "
-            "and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, areas, loose boxes (except "
+            "coco), and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,

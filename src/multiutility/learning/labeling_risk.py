@@ -48,8 +48,8 @@ class Instance:
         # What stays the same in the energies of all weights: edges, subsets and size terms.
         loss, edges = self.loss, concatenate(self.problem.edges, self.loss.edges)
         subsets = (loss.subset_starts, loss.subset_nodes, loss.subset_labels, loss.subset_costs)
-        sizes = {"sizes": loss.sizes, "size_gains": loss.size_gains}
-        graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets, **sizes)
+        sizes = loss.sizes, loss.size_gains
+        graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets, 0.0, *sizes)
         object.__setattr__(self, "graph", graph)
 
     def pairwise(self, labels: NDArray[Any]) -> FloatArray:

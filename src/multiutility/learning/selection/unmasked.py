@@ -19,6 +19,7 @@ from multiutility.learning.selection.choice import (
     places_model,
     usual_balance,
 )
+from multiutility.learning.selection.proportions import from_proportions, knows_sizes
 from multiutility.learning.selection.provable import Errors, provable_errors, rate_of, surely_fewer
 from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
@@ -53,6 +54,8 @@ def unproven(
     if open_labels(data):
         for reach in REACHES:
             candidates[f"seeds, reach {reach}"] = from_seeds(data, reach)
+    if knows_sizes(data):
+        candidates["shares of labels"] = from_proportions(data)
     powers = unproven_balances(data) if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
