@@ -42,7 +42,7 @@ def test_counts_classes_and_pictures(tmp_path: Path) -> None:
         for text in texts(html)
         if text in {"mask", "boxes", "scribbles", "seeds", "tags", "areas", "nothing"} or text.isdigit()
     ]
-    counts = ["mask", "2", "boxes", "3", "scribbles", "0", "seeds", "3", "tags", "6", "areas", "0"]
+    counts = ["mask", "2", "boxes", "3", "scribbles", "0", "seeds", "3", "areas", "0", "tags", "6"]
     assert cells == [*counts, "nothing", "2"]
     assert "<b>sky</b>" in texts(html)
     assert '"cow" & calf' in texts(html)

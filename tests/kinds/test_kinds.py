@@ -44,7 +44,7 @@ def test_kinds_are_the_fields_of_an_annotation_in_their_order() -> None:
     names = [kind.name for kind in KINDS]
     assert names == [one.name for one in fields(PixelAnnotation) if one.name != "instances"]
     assert names == ["mask", "tags", "boxes", "seeds", "scribbles", "areas"]
-    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "scribbles", "seeds", "tags", "areas"]
+    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "scribbles", "seeds", "areas", "tags"]
 
 
 def test_a_kind_has_either_a_table_or_index_images_of_its_own() -> None:

@@ -133,6 +133,22 @@ def names_all(areas: Sequence[PixelArea]) -> bool:
     return Sized([Area(area.label, area.share, area.tolerance) for area in areas]).complete
 
 
+def told_by_share(areas: Sequence[PixelArea]) -> frozenset[int]:
+    """Labels whose shares are apart from those of all others, tolerances and all.
+
+    >>> sorted(told_by_share([PixelArea(0, 0.7), PixelArea(1, 0.16), PixelArea(2, 0.14)]))
+    [0]
+    """
+    limits = {
+        area.label: Area(area.label, area.share, area.tolerance).limits for area in areas if area.share > 0
+    }
+    return frozenset(
+        label
+        for label, (low, high) in limits.items()
+        if all(other == label or high < least or most < low for other, (least, most) in limits.items())
+    )
+
+
 def measure(content: Content) -> tuple[PixelArea, ...]:
     """The area of each label."""
     return tuple(PixelArea(label, share) for label, share in sorted(content.shares.items()))
@@ -178,7 +194,7 @@ AREAS = Kind(
     Page("areas", "With areas", "with areas", "with areas"),
     Seconds(each=4.0, image=20.0, mark=4.0),  # a guess: naming a label, and one look at the whole picture
     level=0,
-    mended=0.0,
+    mended=0.1,  # it leaves open where
     draw=draw_areas,
     weaken=measure,
     says=Sized.says,

@@ -8,24 +8,28 @@ differ most: with many features, it would tell examples, and not nodes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
 from multiutility.arrays import BoolArray, FloatArray
-from multiutility.learning.selection.choice import MOST_WEAK, Data, evenly
+from multiutility.learning.examples import Example
+from multiutility.learning.selection.choice import FEWER, MOST_WEAK, RIDGE, Data, evenly
 from multiutility.learning.selection.regression import Targets, fit_logistic, ridges_of
 from multiutility.learning.starts.known_sizes import within_sizes
+from multiutility.learning.starts.soft import LOCALITY, inverse_norms, local_factors, moments_of
+from multiutility.problem import LabelingProblem
 
-# Features that a model of shares has.
-N_AXES = 8
-# Ridge of regressions on shares, and on the soft labels that these give.
-RIDGE = 1e-3
+# Features of the model of shares, and of the regressions after it.
+FEW_AXES, N_AXES = 8, 128
+# Ridge of the model of shares, of which there are few.
+SHARES_RIDGE = 1e-3
 # Rounds of regressions; powers of the probabilities that soft labels are made of, at first and then; power of
 # class weights.
-ROUNDS, FIRST, SHARPNESS, BALANCE = 5, 8.0, 4.0, 0.25
+ROUNDS, FIRST, SHARPNESS, BALANCE = 3, 8.0, 2.0, FEWER
 # Steps of the fit to shares, and of each regression.
 STEPS, FEW_STEPS = 100, 30
 
@@ -38,14 +42,15 @@ def knows_sizes(data: Data) -> bool:
 def from_proportions(data: Data) -> list[FloatArray]:
     """Posteriors of weakly annotated examples by the model of their shares, sharpened in some rounds."""
     some = evenly(data.weak, 4 * MOST_WEAK)
-    axes = within_axes([data.features(n)[:, :-1] for n in some])
-    weights = fit_shares([bag_of(data, n, axes) for n in some], RIDGE)
-    posteriors = {n: matched(data, n, FIRST * (onto(data.features(n), axes) @ weights.T)) for n in data.weak}
+    few, many = (Differences.of([data.examples[n] for n in some], n_axes) for n_axes in (FEW_AXES, N_AXES))
+    weights = fit_shares([bag_of(data, n, few) for n in some], SHARES_RIDGE)
+    problems = {n: data.examples[n].problem for n in data.weak}
+    posteriors = {n: matched(data, n, FIRST * (few(problems[n]) @ weights.T)) for n in data.weak}
+    features = {n: many(problems[n]).astype(np.float32) for n in data.weak}
     for _ in range(ROUNDS):
-        sizes = {n: data.examples[n].problem.node_sizes[:, np.newaxis] for n in some}
-        parts = [Targets(data.features(n), sizes[n] * posteriors[n]) for n in some]
+        parts = [Targets(features[n], problems[n].node_sizes[:, np.newaxis] * posteriors[n]) for n in some]
         model = fit_logistic(parts, RIDGE, BALANCE, n_steps=FEW_STEPS)
-        posteriors = {n: matched(data, n, SHARPNESS * (data.features(n) @ model.T)) for n in data.weak}
+        posteriors = {n: matched(data, n, SHARPNESS * (features[n] @ model.T)) for n in data.weak}
     return [posteriors[n] for n in data.weak]
 
 
@@ -54,22 +59,38 @@ def matched(data: Data, n: int, scores: FloatArray) -> FloatArray:
     return within_sizes(np.where(data.clues(n).possible, scores, -np.inf), data.examples[n].constraints.sizes)
 
 
-def within_axes(features: Sequence[NDArray[np.float32]]) -> FloatArray:
-    """Principal axes [d, N_AXES] of the differences from the means of examples, scaled to variance 1 in all.
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Features by which the nodes of an example differ: on the principal axes of what is within examples.
 
-    >>> rows = np.array([[0.0, 1.0], [0.0, -1.0]], dtype=np.float32)
-    >>> abs(within_axes([rows, rows + 5])[:, -1]).tolist()
-    [0.0, 1.0]
+    Features that tell examples count less, as in the soft start; all together have variance 1.
     """
-    centered = np.concatenate([rows - rows.mean(axis=0) for rows in features]).astype(np.float64)
-    variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
-    spread = float(np.sqrt(max(variances[-N_AXES:].sum(), 0.0)))
-    return np.asarray(axes[:, -N_AXES:] / (spread if spread > 0 else 1.0))
+
+    factors: FloatArray
+    mean: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], n_axes: int) -> Self:
+        """Find the axes [D, n_axes] of the largest variance around the means of examples."""
+        factors = local_factors(moments_of(examples), LOCALITY)
+        rows = [local_rows(one.problem, factors) for one in examples]
+        centered = np.concatenate([one - one.mean(axis=0) for one in rows])
+        variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
+        spread = float(np.sqrt(max(variances[-n_axes:].sum(), 0.0)))
+        mean = np.concatenate(rows).mean(axis=0)
+        return cls(factors, mean, axes[:, -n_axes:] / (spread if spread > 0 else 1.0))
+
+    def __call__(self, problem: LabelingProblem) -> FloatArray:
+        """Features [V, n_axes + 1] of the nodes, of which the last is a constant."""
+        found = (local_rows(problem, self.factors) - self.mean) @ self.axes
+        return np.column_stack((found, np.ones(len(found))))
 
 
-def onto(features: NDArray[np.float32], axes: FloatArray) -> FloatArray:
-    """Features [V, d + 1] on axes, and the constant."""
-    return np.column_stack((features[:, :-1] @ axes, features[:, -1]))
+def local_rows(problem: LabelingProblem, factors: FloatArray) -> FloatArray:
+    """Features [V, D] times factors [D], scaled to norm 1."""
+    features = problem.node_features
+    return np.asarray(features * factors * inverse_norms(features, factors), dtype=np.float64)
 
 
 class Bag:
@@ -85,13 +106,13 @@ class Bag:
         self.weights = sizes / max(float(sizes.sum()), np.finfo(float).tiny)
 
 
-def bag_of(data: Data, n: int, axes: FloatArray) -> Bag:
+def bag_of(data: Data, n: int, differences: Differences) -> Bag:
     """Return an example as a bag."""
     example, possible = data.examples[n], data.clues(n).possible
     sizes = example.annotation.label_sizes(example.problem) * possible.any(axis=0)
     total = float(sizes.sum())
     shares = sizes / total if total > 0 else sizes
-    return Bag(onto(data.features(n), axes), example.problem.node_sizes, possible, shares)
+    return Bag(differences(example.problem), example.problem.node_sizes, possible, shares)
 
 
 def fit_shares(bags: Sequence[Bag], ridge: float, n_steps: int = STEPS) -> FloatArray:

@@ -40,6 +40,8 @@ HIGHEST = 100.0
 LEAST_EXAMPLES = 8
 # Power of the probabilities that soft labels are made of.
 SHARPNESS = 8.0
+# Power of the part of a feature's variance within examples by which it counts.
+LOCALITY = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def soft_start(
     shrinkage: Sequence[float] = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
     n_iterations: int = 15,
     sharpness: float = SHARPNESS,
-    locality: float = 5.0,
+    locality: float = LOCALITY,
     executor: Executor | None = None,
     shards: Sequence[Handle[Sequence[Example]]] | None = None,
 ) -> SoftStart:
