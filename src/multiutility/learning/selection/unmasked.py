@@ -26,9 +26,12 @@ from multiutility.learning.selection.regression import Targets, fit_logistic, pr
 from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts.soft import SoftStart
+from multiutility.learning.starts.soft import soft_start as begin_soft
 
 # Weight of weak annotations beside full labelings that are too few to judge it.
 UNJUDGED = 0.3
+# Ridges of the rounds of soft labels that begin with those of shares: the last of the usual ones.
+FROM_SHARES = (1e-3, 5e-4, 5e-4)
 # How far seeds may reach, in steps along the graph, and by which power of these they lose weight.
 REACHES, FALL = (1, 2, 4), 3.0
 # Weight of a seed at its node, and weights of all marks if nothing but seeds at their nodes count.
@@ -46,7 +49,10 @@ def unproven(
 
     The full labelings that there are go into the soft labels.
     """
-    told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
+    if knows_sizes(data):
+        told = from_shares(data)
+    else:
+        told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
     candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
     places = places_model(data, RIDGE)
     if places is not None:
@@ -54,8 +60,6 @@ def unproven(
     if open_labels(data):
         for reach in REACHES:
             candidates[f"seeds, reach {reach}"] = from_seeds(data, reach)
-    if knows_sizes(data):
-        candidates["shares of labels"] = from_proportions(data)
     powers = unproven_balances(data) if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
@@ -73,6 +77,17 @@ def unproven(
     posteriors = dict(zip(data.weak, candidates[best], strict=True))
     trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
     return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
+
+
+def from_shares(data: Data) -> list[FloatArray]:
+    """Soft labels of examples that know sizes: they begin with those of a model of shares.
+
+    By training images of three datasets (cwfid, superalloy, camvid; folds held out), that is better by some
+    points of mean IoU than to begin with the same shares for all nodes of an example, or to stay with the
+    model, on two of them, and about as good on one.
+    """
+    examples = [data.examples[n] for n in data.weak]
+    return begin_soft(examples, shrinkage=FROM_SHARES, first=from_proportions(data)).told
 
 
 def fewest_errors(errors: Mapping[tuple[str, float], Sequence[Errors]]) -> tuple[str, float]:

@@ -97,6 +97,7 @@ def soft_start(
     locality: float = LOCALITY,
     executor: Executor | None = None,
     shards: Sequence[Handle[Sequence[Example]]] | None = None,
+    first: Sequence[FloatArray] | None = None,
 ) -> SoftStart:
     """Fit a logistic regression to soft labels, which it sharpens in some rounds.
 
@@ -118,12 +119,15 @@ def soft_start(
     of nodes have done to them. ``shrinkage`` is the weight of the ridge in each round.
 
     ``executor`` runs what takes long, by default in this thread; the result does not depend on it. ``shards``
-    are the parts of the examples if it has them already.
+    are the parts of the examples if it has them already. ``first`` are soft labels to begin with in place of
+    those of the annotations, if there are no such parts.
     """
     with Threads() if executor is None else nullcontext(executor) as runner:
         if shards is None:
             shards = [runner.put(some) for some in parts(examples, runner.n_shards, LEAST_EXAMPLES)]
         regression = Regression(runner, shards, examples[0], locality)
+        if first is not None:
+            regression.labels = [runner.put(some) for some in parts(first, runner.n_shards, LEAST_EXAMPLES)]
         weights: FloatArray = np.zeros(regression.shape)
         for ridge in shrinkage:
             weights = regression.fit(weights, ridge, n_iterations)
