@@ -28,7 +28,7 @@ def within_sizes(scores: FloatArray, sizes: Sizes) -> FloatArray:
     """
     labels, added = sizes.labels, np.zeros(scores.shape[1])
     posteriors = softmax(scores, axis=1)
-    for _ in range(STEPS):
+    for _ in range(STEPS if len(sizes) else 0):
         found = np.einsum("tv,vt->t", sizes.weights, posteriors[:, labels])
         ends = np.clip(found, sizes.low, sizes.high)
         # What no node may have stays at zero, and what must not be there was left out before.
