@@ -127,7 +127,8 @@ def soft_start(
             shards = [runner.put(some) for some in parts(examples, runner.n_shards, LEAST_EXAMPLES)]
         regression = Regression(runner, shards, examples[0], locality)
         if first is not None:
-            regression.labels = [runner.put(some) for some in parts(first, runner.n_shards, LEAST_EXAMPLES)]
+            pieces = parts(first, runner.n_shards, LEAST_EXAMPLES)
+            regression.labels = [runner.put(list(some)) for some in pieces]
         weights: FloatArray = np.zeros(regression.shape)
         for ridge in shrinkage:
             weights = regression.fit(weights, ridge, n_iterations)
