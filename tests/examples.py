@@ -10,7 +10,19 @@ import numpy as np
 
 import multiutility.annotations
 from multiutility import LabelingProblem
-from multiutility.annotations import LINEAR, Annotation, Boxes, Expected, Full, Profile, Seed, Seeds, Tags
+from multiutility.annotations import (
+    LINEAR,
+    Annotation,
+    Boxes,
+    Expected,
+    Full,
+    Joint,
+    Profile,
+    Seed,
+    Seeds,
+    Tags,
+)
+from multiutility.annotations.sized import Area, Sized
 from pictures import Picture, random_picture
 from strategies import random_edges
 
@@ -82,8 +94,23 @@ def random_seeds(rng: np.random.Generator) -> Example:
     return Seeds(seeds, picture.n_labels, picture.tags, picture.options["beta"], **options), problem
 
 
+def random_areas(rng: np.random.Generator, n_labels: int) -> Sized:
+    """Areas of some labels, of which one is there, and some may be absent."""
+    shares = rng.dirichlet(np.ones(n_labels)) * rng.choice([0.5, 1.0])
+    chosen = sorted({int(shares.argmax()), *np.flatnonzero(rng.random(n_labels) < 0.6).tolist()})
+    absent = [k != shares.argmax() and rng.random() < 0.2 for k in chosen]
+    tolerance = float(rng.choice([0.0, 0.25, 0.5]))
+    pairs = zip(chosen, absent, strict=True)
+    return Sized([Area(k, 0.0 if gone else float(shares[k]), tolerance) for k, gone in pairs])
+
+
 def random_joint(rng: np.random.Generator) -> Example:
-    """Tags, boxes and seeds, any of which may be missing."""
+    """Tags, boxes and seeds, any of which may be missing; every fourth has areas, with tags or without."""
+    if rng.random() < 0.25:
+        picture, problem, options = drawn(rng, "t")
+        areas = random_areas(rng, picture.n_labels)
+        tags = [k for k in picture.tags if k not in areas.absent] if rng.random() < 0.7 else []
+        return Joint(tags, [], [], picture.n_labels, terms=[areas], **options), problem
     picture, problem, options = drawn(rng, str(rng.choice(["tbs", "tbs", "bs", "tb", "ts", "b", "s"])))
     return Picture(
         picture.regions,

@@ -82,7 +82,7 @@ def packed(mask: NDArray[np.uint8]) -> bytes:
 
 def marks(tags: Any = (), boxes: Any = (), seeds: Any = ()) -> dict[str, list[Any]]:
     """As the page sends marks."""
-    return {"tags": list(tags), "boxes": list(boxes), "seeds": list(seeds)}
+    return {"tags": list(tags), "boxes": list(boxes), "seeds": list(seeds), "areas": []}
 
 
 @contextmanager

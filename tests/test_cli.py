@@ -225,6 +225,10 @@ def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: P
     scribbled = DatasetFolder(tmp_path / "strokes")
     assert all(one.kinds == {"tags", "scribbles"} for one in scribbled)
     assert all(one.weak().labels == set(one.marks.tags) for one in scribbled)
+    assert run("weaken", folder, tmp_path / "areas", "--area-noise", "0.2").exit_code == 0
+    measured = DatasetFolder(tmp_path / "areas")
+    assert all(one.kinds == {"tags", "areas"} for one in measured)
+    assert all(sum(area.share for area in one.marks.areas) <= 1 + 1e-9 for one in measured)
     assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
     assert run("weaken", folder, folder).exit_code == 2  # there is a dataset already
 

@@ -27,18 +27,20 @@ from multiutility.arrays import (
     owners,
     read_only,
 )
+from multiutility.sizes import NO_SIZES, Range, Sizes
 
 Cover: TypeAlias = tuple[ArrayLike, int]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
 class Constraints:
-    """What a labeling must satisfy: allowed labels for each node, and covers.
+    """What a labeling must satisfy: allowed labels for each node, covers, and sizes.
 
     ``allowed[i, y_i]`` for every node ``i``, and for every cover ``(nodes, label)``: ``y_i = label`` for at
     least one ``i`` in ``nodes``. ``allowed`` is bool [V, K], or None for everything. Covers are stored flat:
     cover ``c`` has ``cover_labels[c]`` and ``cover_nodes[cover_starts[c]:cover_starts[c + 1]]``, sorted and
-    unique.
+    unique. Sizes are ``(weights [V], label, low, high)``: all nodes of the label together count at least
+    ``low`` and at most ``high``, see ``Sizes``.
 
     >>> constraints = Constraints(allowed=[[True, True], [True, False]], covers=[([0, 1], 1)])
     >>> constraints.satisfied([1, 0]), constraints.satisfied([0, 0])
@@ -47,20 +49,28 @@ class Constraints:
     array([0])
     >>> (constraints & Constraints(covers=[([1], 0)])).n_covers
     2
+    >>> Constraints(sizes=[([3, 4], 1, 2.0, 5.0)]).missed([1, 1])
+    array([0])
     """
 
     allowed: BoolArray | None
     cover_starts: StartArray
     cover_nodes: IndexArray
     cover_labels: IndexArray
+    sizes: Sizes
 
-    def __init__(self, allowed: ArrayLike | None = None, covers: Iterable[Cover] = ()) -> None:
+    def __init__(
+        self,
+        allowed: ArrayLike | None = None,
+        covers: Iterable[Cover] = (),
+        sizes: Iterable[Range] = (),
+    ) -> None:
         covers = list(covers)
         for c, cover in enumerate(covers):
             if len(cover) != 2:
                 raise ValueError(f"covers[{c}] must be (nodes, label)")
         starts, nodes = concatenate_sets([cover[0] for cover in covers], "covers")
-        self._store(allowed, starts, nodes, [cover[1] for cover in covers])
+        self._store(allowed, starts, nodes, [cover[1] for cover in covers], Sizes(sizes))
 
     @classmethod
     def from_arrays(
@@ -69,6 +79,7 @@ class Constraints:
         cover_starts: ArrayLike,
         cover_nodes: ArrayLike,
         cover_labels: ArrayLike,
+        sizes: Sizes = NO_SIZES,
     ) -> Constraints:
         """Constraints whose covers are given flat: starts [C + 1], nodes [starts[-1]], labels [C].
 
@@ -76,11 +87,11 @@ class Constraints:
         array([], dtype=int64)
         """
         constraints = cls.__new__(cls)
-        constraints._store(allowed, cover_starts, cover_nodes, cover_labels)
+        constraints._store(allowed, cover_starts, cover_nodes, cover_labels, sizes)
         return constraints
 
     def _store(
-        self, allowed: ArrayLike | None, starts: ArrayLike, nodes: ArrayLike, labels: ArrayLike
+        self, allowed: ArrayLike | None, starts: ArrayLike, nodes: ArrayLike, labels: ArrayLike, sizes: Sizes
     ) -> None:
         mask = None if allowed is None else frozen_mask(allowed)
         n_nodes, n_labels = (MAX_INDEX, MAX_INDEX) if mask is None else mask.shape
@@ -88,7 +99,9 @@ class Constraints:
         empty = np.diff(starts) == 0
         if empty.any():
             raise ValueError(f"covers[{int(np.argmax(empty))}] has no nodes: it can never be met")
-        for name, value in zip(self.__slots__, (mask, starts, nodes, labels), strict=True):
+        if mask is not None:
+            sizes.validate_for(n_nodes, n_labels)
+        for name, value in zip(self.__slots__, (mask, starts, nodes, labels, sizes), strict=True):
             object.__setattr__(self, name, value)
 
     @property
@@ -107,18 +120,29 @@ class Constraints:
             check_shape(self.allowed, "allowed", (n_nodes, n_labels))
         check_range(self.cover_nodes, "cover_nodes", n_nodes, "nodes")
         check_range(self.cover_labels, "cover_labels", n_labels, "labels")
+        self.sizes.validate_for(n_nodes, n_labels)
 
     def satisfied(self, labels: ArrayLike) -> bool:
-        """Whether the labeling [V] uses allowed labels only and meets all covers."""
+        """Whether the labeling [V] uses allowed labels only and meets all covers and sizes."""
         array = self._checked(labels)
         within = self.allowed is None or bool(self.allowed[np.arange(len(array)), array].all())
-        return within and len(self.unmet(array)) == 0
+        return within and self.n_failed(array) == 0
+
+    def n_failed(self, labels: ArrayLike) -> int:
+        """Count the covers and sizes that the labeling [V] does not meet."""
+        return len(self.unmet(labels)) + len(self.missed(labels))
 
     def unmet(self, labels: ArrayLike) -> NDArray[np.intp]:
         """Return the indices of the covers that the labeling [V] does not meet."""
         wanted = self.cover_labels[owners(self.cover_starts)]
         hits = self._checked(labels)[self.cover_nodes] == wanted
         return np.flatnonzero(~any_in_sets(hits, self.cover_starts))
+
+    def missed(self, labels: ArrayLike) -> NDArray[np.intp]:
+        """Return the indices of the sizes that the labeling [V] does not meet."""
+        array = self._checked(labels)
+        self.sizes.validate_for(len(array), MAX_INDEX)
+        return self.sizes.missed(array)
 
     def _checked(self, labels: ArrayLike) -> NDArray[Any]:
         if self.allowed is not None:
@@ -135,6 +159,7 @@ class Constraints:
             concatenate_starts(self.cover_starts, other.cover_starts),
             concatenate(self.cover_nodes, other.cover_nodes),
             concatenate(self.cover_labels, other.cover_labels),
+            self.sizes + other.sizes,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -143,7 +168,8 @@ class Constraints:
 
     def __repr__(self) -> str:
         shape = None if self.allowed is None else self.allowed.shape
-        return f"Constraints(allowed={shape}, n_covers={self.n_covers})"
+        sizes = f", n_sizes={len(self.sizes)}" if len(self.sizes) else ""
+        return f"Constraints(allowed={shape}, n_covers={self.n_covers}{sizes})"
 
 
 def frozen_mask(value: ArrayLike) -> BoolArray:

@@ -28,22 +28,28 @@ from multiutility.arrays import (
     owners,
     read_only,
 )
+from multiutility.sizes import NO_SIZES, Sizes
 
 Subset: TypeAlias = tuple[ArrayLike, int, float]
+# What each node counts [V], a label, the least and the largest size, and the gain of any other.
+SizeTerm: TypeAlias = tuple[ArrayLike, int, float, float, float]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
 class Energy:
-    """Cost of a labeling: unary costs, Potts edges, subset costs, an offset.
+    """Cost of a labeling: unary costs, Potts edges, subset costs, size terms, an offset.
 
     ``E(y) = offset + sum_i unary[i, y_i] + sum_e weights[e] [y_i != y_j for edge e = (i, j)]
-    + sum_s costs[s] [y_i = label_s for some i in nodes_s]``, to be minimized.
+    + sum_s costs[s] [y_i = label_s for some i in nodes_s]
+    - sum_t gains[t] max(0, low_t - s_t(y), s_t(y) - high_t)``, to be minimized.
 
     ``unary`` is [V, K], ``edges`` [E, 2] and ``weights`` [E] >= 0; parallel edges add up. ``subsets`` are
     ``(nodes, label, cost >= 0)``, stored flat: subset ``s`` has ``subset_labels[s]``, ``subset_costs[s]`` and
-    ``subset_nodes[subset_starts[s]:subset_starts[s + 1]]``, sorted and unique. All arrays are read-only; an
-    argument is copied unless it is an array that is already read-only and of the right type. The magnitudes
-    of all costs may add up to 1e300 at most, so that the energy of every labeling is a finite number.
+    ``subset_nodes[subset_starts[s]:subset_starts[s + 1]]``, sorted and unique. Size terms are
+    ``(weights [V], label, low, high, gain >= 0)``: the energy falls as the size ``s_t`` of the label, see
+    ``Sizes``, leaves its range, as minus a loss does that grows with the deviation. All arrays are read-only;
+    an argument is copied unless it is an array that is already read-only and of the right type. The
+    magnitudes of all costs may add up to 1e300 at most, so that the energy of every labeling is finite.
 
     >>> unary = [[0, 1], [2, 0], [0, 3]]
     >>> energy = Energy(unary, edges=[[0, 1], [1, 2]], weights=[0.5, 0.5], subsets=[([0, 1, 2], 1, 4)])
@@ -51,6 +57,8 @@ class Energy:
     (5.0, 2.0)
     >>> (energy + Energy([[0, 0], [9, 0], [0, 0]])).evaluate([0, 0, 0])
     11.0
+    >>> Energy(unary, sizes=[([1, 1, 1], 0, 0.0, 1.0, 10.0)]).evaluate([0, 0, 0])
+    -18.0
     """
 
     unary: FloatArray
@@ -61,6 +69,8 @@ class Energy:
     subset_labels: IndexArray
     subset_costs: FloatArray
     offset: float
+    sizes: Sizes
+    size_gains: FloatArray
 
     def __init__(
         self,
@@ -69,6 +79,7 @@ class Energy:
         weights: ArrayLike | None = None,
         subsets: Iterable[Subset] = (),
         offset: float = 0.0,
+        sizes: Iterable[SizeTerm] = (),
     ) -> None:
         subsets = list(subsets)
         for s, subset in enumerate(subsets):
@@ -78,7 +89,12 @@ class Energy:
         labels, costs = [subset[1] for subset in subsets], [subset[2] for subset in subsets]
         edges = [] if edges is None else edges
         weights = [] if weights is None else weights
-        self._store(unary, edges, weights, starts, nodes, labels, costs, offset)
+        terms = list(sizes)
+        for t, term in enumerate(terms):
+            if len(term) != 5:
+                raise ValueError(f"sizes[{t}] must be (weights, label, low, high, gain)")
+        ranges, gains = Sizes(term[:4] for term in terms), [term[4] for term in terms]
+        self._store(unary, edges, weights, starts, nodes, labels, costs, offset, ranges, gains)
 
     @classmethod
     def from_arrays(
@@ -91,14 +107,19 @@ class Energy:
         subset_labels: ArrayLike,
         subset_costs: ArrayLike,
         offset: float = 0.0,
+        sizes: Sizes = NO_SIZES,
+        size_gains: ArrayLike = (),
     ) -> Energy:
         """Energy whose subsets are given flat: starts [S + 1], nodes [starts[-1]], labels [S], costs [S].
+
+        Ranges of sizes [T] come with their gains [T].
 
         >>> Energy.from_arrays([[0, 1], [2, 0]], [[0, 1]], [3], [0, 2], [0, 1], [1], [5])
         Energy(n_nodes=2, n_labels=2, n_edges=1, n_subsets=1)
         """
         energy = cls.__new__(cls)
-        energy._store(unary, edges, weights, subset_starts, subset_nodes, subset_labels, subset_costs, offset)
+        subsets = (subset_starts, subset_nodes, subset_labels, subset_costs)
+        energy._store(unary, edges, weights, *subsets, offset, sizes, size_gains)
         return energy
 
     def _store(
@@ -111,6 +132,8 @@ class Energy:
         labels: ArrayLike,
         costs: ArrayLike,
         offset: float,
+        sizes: Sizes,
+        gains: ArrayLike,
     ) -> None:
         unary = frozen_floats(unary, "unary", (None, None), "unary costs")
         n_nodes, n_labels = unary.shape
@@ -121,13 +144,19 @@ class Energy:
         starts, nodes, labels = frozen_sets(starts, nodes, labels, n_nodes, n_labels, kind="subset")
         costs = frozen_floats(costs, "subset_costs", (len(labels),), "subset costs", minimum=0.0)
         offset = float(frozen_floats([offset], "offset", (1,), "offsets")[0])
-        check_total(unary=unary, weights=weights, subset_costs=costs, offset=np.array([offset]))
-        values = (unary, edges, weights, starts, nodes, labels, costs, offset)
+        sizes.validate_for(n_nodes, n_labels)
+        gains = frozen_floats(gains, "size_gains", (len(sizes),), "gains of sizes", minimum=0.0)
+        with np.errstate(over="ignore"):
+            most = gains * sizes.farthest
+        check_total(
+            unary=unary, weights=weights, subset_costs=costs, offset=np.array([offset]), size_gains=most
+        )
+        values = (unary, edges, weights, starts, nodes, labels, costs, offset, sizes, gains)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
     def with_costs(self, unary: ArrayLike, weights: ArrayLike, offset: float = 0.0) -> Energy:
-        """Energy with the same edges and subsets, but other unary costs [V, K], edge weights [E] and offset.
+        """Energy with other unary costs [V, K], weights [E] and offset; edges, subsets, sizes are the same.
 
         Only the new numbers are checked, so this is several times faster than to build an energy anew.
 
@@ -140,7 +169,7 @@ class Energy:
         offset = float(frozen_floats([offset], "offset", (1,), "offsets")[0])
         check_total(unary=unary, weights=weights, subset_costs=self.subset_costs, offset=np.array([offset]))
         sets = (self.subset_starts, self.subset_nodes, self.subset_labels, self.subset_costs)
-        values = (unary, self.edges, weights, *sets, offset)
+        values = (unary, self.edges, weights, *sets, offset, self.sizes, self.size_gains)
         energy = object.__new__(Energy)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(energy, name, value)
@@ -189,6 +218,8 @@ class Energy:
         wanted = self.subset_labels[owners(self.subset_starts)]
         hits = labelings[:, self.subset_nodes] == wanted
         total += any_in_sets(hits, self.subset_starts) @ self.subset_costs
+        if len(self.sizes):
+            total -= self.sizes.distances(labelings) @ self.size_gains
         return np.asarray(total + self.offset, dtype=np.float64)
 
     def __add__(self, other: Energy) -> Energy:
@@ -208,7 +239,16 @@ class Energy:
             concatenate(self.subset_labels, other.subset_labels),
             concatenate(self.subset_costs, other.subset_costs),
             self.offset + other.offset,
+            self.sizes + other.sizes,
+            concatenate(self.size_gains, other.size_gains),
         )
+
+    def without_sizes(self, unary: ArrayLike, offset: float) -> Energy:
+        """Energy with the same edges and subsets, but without size terms, of other unary costs and offset."""
+        plain = self.with_costs(unary, self.weights, offset)
+        object.__setattr__(plain, "sizes", NO_SIZES)
+        object.__setattr__(plain, "size_gains", NO_SIZES.low)
+        return plain
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickled arrays come back writeable: rebuild instead of restoring the slots.

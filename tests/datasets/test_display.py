@@ -40,9 +40,10 @@ def test_counts_classes_and_pictures(tmp_path: Path) -> None:
     cells = [
         text
         for text in texts(html)
-        if text in {"mask", "boxes", "scribbles", "seeds", "tags", "nothing"} or text.isdigit()
+        if text in {"mask", "boxes", "scribbles", "seeds", "tags", "areas", "nothing"} or text.isdigit()
     ]
-    assert cells == ["mask", "2", "boxes", "3", "scribbles", "0", "seeds", "3", "tags", "6", "nothing", "2"]
+    counts = ["mask", "2", "boxes", "3", "scribbles", "0", "seeds", "3", "areas", "0", "tags", "6"]
+    assert cells == [*counts, "nothing", "2"]
     assert "<b>sky</b>" in texts(html)
     assert '"cow" & calf' in texts(html)
     assert "#040506" in html

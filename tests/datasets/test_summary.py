@@ -55,5 +55,6 @@ def test_numbers_for_machines(folder: Path) -> None:
         "boxes": 2,
         "seeds": 2,
         "scribbles": 0,
+        "areas": 0,
     }
     assert data["sizes"]["median"] == [4, 6]

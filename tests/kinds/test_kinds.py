@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, KINDS, TABLES, PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import (
+    BY_DETAIL,
+    INDEX_IMAGES,
+    KINDS,
+    TABLES,
+    PixelAnnotation,
+    PixelArea,
+    PixelBox,
+    PixelSeed,
+)
 
 LABELS, WHOLE = st.integers(0, 5), st.integers(-3, 40)
 SIDES = st.floats(-1e6, 1e6, allow_nan=False) | WHOLE
@@ -21,15 +30,21 @@ ENTRIES: dict[str, st.SearchStrategy[Any]] = {
         lambda k, x, y, tight: PixelBox(k, x, y, x + 7, y + 9.5, tight), LABELS, SIDES, SIDES, st.booleans()
     ),
     "seeds": st.builds(PixelSeed, LABELS, WHOLE, WHOLE),
+    "areas": st.builds(PixelArea, LABELS, st.floats(0, 1), st.floats(0, 1)),
 }
-MARKS = {"tags": (2, 0), "boxes": (PixelBox(1, 0, 0, 3, 2),), "seeds": (PixelSeed(4, 1, 1),)}
+MARKS = {
+    "tags": (2, 0),
+    "boxes": (PixelBox(1, 0, 0, 3, 2),),
+    "seeds": (PixelSeed(4, 1, 1),),
+    "areas": (PixelArea(3, 0.5),),
+}
 
 
 def test_kinds_are_the_fields_of_an_annotation_in_their_order() -> None:
     names = [kind.name for kind in KINDS]
     assert names == [one.name for one in fields(PixelAnnotation) if one.name != "instances"]
-    assert names == ["mask", "tags", "boxes", "seeds", "scribbles"]
-    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "scribbles", "seeds", "tags"]
+    assert names == ["mask", "tags", "boxes", "seeds", "scribbles", "areas"]
+    assert [kind.name for kind in BY_DETAIL] == ["mask", "boxes", "scribbles", "seeds", "areas", "tags"]
 
 
 def test_a_kind_has_either_a_table_or_index_images_of_its_own() -> None:

@@ -33,9 +33,10 @@ def test_dataset_and_images(client: httpx.Client) -> None:
         ("boxes", "boxes"),
         ("scribbles", "scribbles"),
         ("seeds", "points"),
+        ("areas", "areas"),
         ("tags", "tags"),
     ]
-    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], []]
+    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], ["share"], []]
     assert [one["columns"] for one in found["kinds"]] == columns
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
@@ -130,7 +131,7 @@ def test_without_a_model(client: httpx.Client) -> None:
     assert [one["name"] for one in found["suggestions"]] == ["drei ü"]
     state = client.get("/api/training").json()
     assert state["status"] == "none"
-    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "tags": 1}
+    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "areas": 0, "tags": 1}
     assert state["annotated"] == {"any": 2, "images": 3, **counts}
 
 

@@ -27,6 +27,12 @@ def check_consistency(joint: Joint) -> None:
         )
     if 0 in joint.shares.values():
         raise ValueError("shares must be > 0: leave out labels whose share is not known")
+    for label in (label for term in joint.terms for label in term.absent):
+        for term in joint.terms:
+            if label in term.labels:
+                raise ValueError(
+                    f"the area of label {label} is 0, but {term.name} name it: remove one of both"
+                )
     check_marks(joint)
 
 

@@ -20,6 +20,7 @@ from multiutility.annotations.lines import merge
 from multiutility.annotations.partition import Partition, split_area
 from multiutility.annotations.seed import Seed
 from multiutility.annotations.seeded import Seeded
+from multiutility.annotations.sized import spread
 from multiutility.annotations.tagged import Tagged
 from multiutility.annotations.term import Home, Mark, Says, Shared, Subset, Term
 from multiutility.arrays import (
@@ -33,6 +34,7 @@ from multiutility.arrays import (
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.problem import LabelingProblem
+from multiutility.sizes import Range
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -80,7 +82,8 @@ class Joint:
     tight
         Whether boxed labels must touch the sides of their boxes in consistent labelings: four covers each.
     areas
-        Known sizes S_k of tagged and seeded labels, taken for sigma_k; the others share what is left.
+        Known sizes S_k of tagged and seeded labels, taken for sigma_k; the others share what is left. Sizes
+        that terms know, as ``Sized`` does, come before these.
     shares
         Relative sizes of labels, see ``estimate_areas``: sigma_k is then in proportion to them. Labels
         without one count as the mean of the others.
@@ -196,7 +199,16 @@ class Joint:
         for term in self.terms:
             named[term.says] += term.labels
         tags, boxes, seeds, there = named.values()
-        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, self.complete, there)
+        complete = self.complete
+        if complete is None and any(term.complete for term in self.terms):
+            complete = True
+        gone = [label for term in self.terms for label in term.absent]
+        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, complete, there, gone)
+
+    @property
+    def parts(self) -> dict[int, float]:
+        """Sizes of labels that terms know, as parts of the size of all nodes."""
+        return {label: part for term in self.terms for label, part in term.parts.items()}
 
     def loss(self, problem: LabelingProblem, labels: ArrayLike) -> float:
         """Loss of the labeling [V], term by term as in the equation above."""
@@ -213,7 +225,7 @@ class Joint:
         return float(total)
 
     def loss_energy(self, problem: LabelingProblem) -> Energy:
-        """Energy whose value is minus the loss: unary costs, subset costs and an offset."""
+        """Energy whose value is minus the loss: unary costs, subset costs, size terms and an offset."""
         shared = self._shared(problem)
         wrong = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
         wrong[:, self.partition.absent] = True
@@ -225,13 +237,21 @@ class Joint:
             for label, gain in term.gains(shared):
                 unary[:, label] += gain
                 offset -= float(gain.sum())
-        return Energy(unary, subsets=subsets, offset=offset)
+        sizes = [(*one, float(self.weights[one[1]])) for one in self.ranges(problem)]
+        return Energy(unary, subsets=subsets, offset=offset, sizes=sizes)
 
     def constraints(self, problem: LabelingProblem) -> Constraints:
-        """Labels that each node may have, and covers for tight boxes and strict tags."""
+        """Labels that each node may have, covers for tight boxes and strict tags, and known sizes."""
         shared = self._shared(problem)
         covers = [cover for term in self.terms for cover in term.covers(shared)]
-        return Constraints(self._allowed(problem), covers)
+        return Constraints(self._allowed(problem), covers, self.ranges(problem))
+
+    def ranges(self, problem: LabelingProblem) -> list[Range]:
+        """Sizes of labels that terms know, with their ranges."""
+        if not self.parts:
+            return []
+        shared = self._shared(problem)
+        return [one for term in self.terms for one in term.ranges(shared)]
 
     def start(self, problem: LabelingProblem) -> IndexArray:
         """Labeling with all boxes filled, and the nodes around seeds; the rest in equal runs of the labels.
@@ -253,13 +273,14 @@ class Joint:
     def prior(self, problem: LabelingProblem) -> FloatArray:
         """Half of what is in boxes has their labels; the rest is of all labels that may be anywhere, alike.
 
-        Around seeds, their labels get as much on top as the seeds' masses are of the nodes.
+        Labels whose sizes are known are as likely as these are. Around seeds, their labels get as much on
+        top as the seeds' masses are of the nodes.
         """
-        anywhere = np.isin(np.arange(self.n_labels), self.partition.anywhere)
+        anywhere = spread(self.parts, self.partition.anywhere, self.n_labels)
         boxed = np.zeros((problem.n_nodes, self.n_labels))
         for home in self.homes:
             boxed[home.nodes, home.label] = 1.0
-        boxed *= max(1, int(anywhere.sum())) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
+        boxed *= max(1, len(self.partition.anywhere)) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
         prior, shared = boxed + anywhere, self._shared(problem)
         for term in self.terms:
             for label, hint in term.hints(shared):
@@ -273,6 +294,8 @@ class Joint:
         known = [term.sizes for term in self.terms]
         for label, size in [*self.sigma(problem).items(), *(pair for one in known for pair in one.items())]:
             sizes[label] = size
+        for label, part in self.parts.items():
+            sizes[label] = part * float(problem.node_sizes.sum())
         return sizes
 
     def weighted(self, weights: ArrayLike) -> Self:
@@ -294,7 +317,8 @@ class Joint:
         """Expected size of each tagged and seeded label."""
         area = float(problem.node_sizes[self.outside(problem)].sum())
         labels = [*self.partition.tagged, *self.partition.seeded]
-        return split_area(area, labels, self.areas, self.shares)
+        known = {label: part * float(problem.node_sizes.sum()) for label, part in self.parts.items()}
+        return split_area(area, labels, {**self.areas, **known}, self.shares)
 
     def possible(self, problem: LabelingProblem) -> BoolArray:
         """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""

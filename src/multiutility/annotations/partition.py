@@ -26,10 +26,12 @@ class Partition:
         other: int | None = None,
         complete: bool | None = None,
         there: Iterable[int] = (),
+        gone: Iterable[int] = (),
     ) -> Partition:
         """Partition of the labels, given those of tags, boxes and seeds; see ``Joint`` for the rest.
 
-        Labels that are only known to be ``there`` are as tags, but say nothing of others.
+        Labels that are only known to be ``there`` are as tags, but say nothing of others. Labels that are
+        ``gone`` are absent, whatever is known of others.
 
         >>> Partition.of(tags=[0, 2], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(1, 3), unknown=())
@@ -37,8 +39,8 @@ class Partition:
         Partition(boxed=(), seeded=(0, 2), tagged=(), absent=(1, 3), unknown=())
         >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(), absent=(), unknown=(0, 1, 3))
-        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2])
-        Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(), unknown=(1, 3))
+        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2], gone=[3])
+        Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(3,), unknown=(1,))
         """
         named, boxed = set(tags), set(boxes)
         seeded = set(seeds) - boxed
@@ -50,7 +52,7 @@ class Partition:
             said = bool(tagged)
         tagged |= set(there) - boxed - seeded
         rest = set(range(n_labels)) - boxed - seeded - tagged
-        absent = rest if (said if complete is None else complete) else set()
+        absent = rest if (said if complete is None else complete) else rest & set(gone)
         groups = (boxed, seeded, tagged, absent, rest - absent)
         return cls(*(tuple(sorted(labels)) for labels in groups))
 

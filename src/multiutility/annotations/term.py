@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Protocol, Self, TypeAlias
 from multiutility.annotations.partition import Partition
 from multiutility.arrays import FloatArray, IndexArray, check_range, index_array
 from multiutility.constraints import Cover
+from multiutility.sizes import Range
 
 # Nodes, a label, and what it costs if none of them has it.
 Subset: TypeAlias = tuple[IndexArray, int, float]
@@ -63,9 +64,10 @@ class Shared:
 class Term(Protocol):
     """What a kind of annotation says about an instance; only ``name``, ``says`` and ``labels`` are a must.
 
-    The law is that of annotations: for every labeling, the sum of ``losses`` is what ``subsets`` and
-    ``gains`` tell: a subset costs if none of its nodes has its label, and a gain [V] of a label costs where
-    nodes do not have it. Marks and homes are the same for all class weights.
+    The law is that of annotations: for every labeling, the sum of ``losses`` is what ``subsets``, ``gains``
+    and ``ranges`` tell: a subset costs if none of its nodes has its label, a gain [V] of a label costs where
+    nodes do not have it, and a size costs as far as it is from its range, times the weight of the label.
+    Marks and homes are the same for all class weights.
     """
 
     name: ClassVar[str]
@@ -92,6 +94,21 @@ class Term(Protocol):
         """Expected sizes of labels that are known from the term alone."""
         return {}
 
+    @property
+    def absent(self) -> Sequence[int]:
+        """Labels that are said to be nowhere."""
+        return ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether it tells by itself that no label is there but those that are named."""
+        return False
+
+    @property
+    def parts(self) -> Mapping[int, float]:
+        """Known sizes of labels, as parts of the size of all nodes."""
+        return {}
+
     def check(self, n_labels: int) -> None:
         """Raise if something cannot be."""
         name = f"labels of {self.name}"
@@ -115,6 +132,10 @@ class Term(Protocol):
 
     def covers(self, _shared: Shared) -> Iterable[Cover]:
         """Nodes one of which has a label, in all consistent labelings."""
+        return ()
+
+    def ranges(self, _shared: Shared) -> Iterable[Range]:
+        """Sizes of labels, which are in their ranges in all consistent labelings."""
         return ()
 
     def fills(self, _shared: Shared) -> Iterable[tuple[IndexArray, int]]:

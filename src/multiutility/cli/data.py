@@ -124,8 +124,8 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, loose boxes (except coco), "
-            "and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, areas, loose boxes (except "
+            "coco), and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -184,6 +184,19 @@ def weaken(
             "--scribbles", help="Make a stroke in every segment, stuff too, and tags of all labels."
         ),
     ] = False,
+    areas: Annotated[
+        bool, typer.Option("--areas", help="Make the share of the image that each label covers, and tags.")
+    ] = False,
+    area_noise: Annotated[
+        float,
+        typer.Option(
+            "--area-noise",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Make areas that are off by about this part of themselves, such as 0.2.",
+        ),
+    ] = 0.0,
     other: Annotated[
         bool,
         typer.Option("--other", help="Unlabeled pixels of images with much of them become a class 'other'."),
@@ -205,9 +218,9 @@ def weaken(
 ) -> None:
     """Make a dataset with weak annotations out of one with masks, to see what they are worth.
 
-    Without --boxes, --seeds, --points and --scribbles, tags are made. Things that get a box or seed get no
-    tag, except with --points and --scribbles, which name all that is in an image. --loosen-boxes makes boxes,
-    too.
+    Without --boxes, --seeds, --points, --scribbles and --areas, tags are made. Things that get a box or seed
+    get no tag, except with --points and --scribbles, which name all that is in an image. --loosen-boxes makes
+    boxes, too, and --area-noise areas.
 
     Example: [b]multiutility weaken DIR OUT --split train --keep-masks 5 --tags --boxes[/b]
     """
@@ -224,12 +237,19 @@ def weaken(
         raise ValueError(f"{folder}: no image has a mask: there is nothing to weaken")
     kept = masked if keep_masks == "all" else whole_number(keep_masks)
     some = {"boxes": boxes or loosen_boxes > 0, "seeds": seeds, "points": points, "scribbles": scribbles}
-    kinds = {"tags": tags or not any(some.values()), **some}
+    some["areas"] = areas or area_noise > 0
+    kinds = {"tags": tags or some["areas"] or not any(some.values()), **some}
     splits = {split: dataset.names} if split else {s: dataset.split(s).names for s in dataset.splits}
     with writing(outputs), stages() as note:
         note.begin("choosing")
         weakened = weaken_dataset(
-            dataset, random_state, kept, **kinds, other=other, loosen_boxes=loosen_boxes
+            dataset,
+            random_state,
+            kept,
+            **kinds,
+            other=other,
+            loosen_boxes=loosen_boxes,
+            area_noise=area_noise,
         )
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
         write_dataset(out, weakened.classes, samples, splits)

@@ -64,8 +64,9 @@ def tune(
         typer.Option(
             "--weaken",
             metavar="KINDS",
-            help="Learn from tags, tags+boxes, tags+seeds, tags+boxes+seeds, points or scribbles in place of "
-            "masks (none: leave images without their masks out); held-out images are judged by their masks.",
+            help="Learn from tags, tags+boxes, tags+seeds, tags+boxes+seeds, points, scribbles or tags+areas "
+            "in place of masks (none: leave images without their masks out); held-out images are judged by "
+            "their masks.",
         ),
     ] = None,
     keep_masks: Annotated[

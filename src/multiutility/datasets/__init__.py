@@ -22,7 +22,7 @@ from multiutility.datasets.writing import (
     write_entries,
     write_split,
 )
-from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import PixelAnnotation, PixelArea, PixelBox, PixelSeed
 
 __all__ = [
     "Classes",
@@ -33,6 +33,7 @@ __all__ = [
     "LabelClass",
     "NewSample",
     "PixelAnnotation",
+    "PixelArea",
     "PixelBox",
     "PixelSeed",
     "Sample",

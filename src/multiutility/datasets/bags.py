@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.identifiability import LEAST, Bag, Group, unidentified
 from multiutility.kinds import KINDS, PixelAnnotation
+from multiutility.kinds.areas import told_by_share
 from multiutility.kinds.objects import labels_of
 
 
@@ -70,6 +71,9 @@ def bag_of(annotation: PixelAnnotation, n_labels: int, other: int | None) -> Bag
         return Bag()
     present = frozenset(annotation.partition(n_labels, other).present)
     placed = frozenset(k for kind in KINDS if kind.placed for k in kind.labels(annotation.value(kind)))
+    # A share that no other label can have tells a label as a place does.
+    if present <= {area.label for area in annotation.areas} | placed:
+        placed |= told_by_share(annotation.areas)
     return Bag(present - placed, placed)
 
 

@@ -189,6 +189,10 @@ def read_entries(
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
         if not wrong:
             entries.setdefault(name, []).append((row, entry))
+    for rows in entries.values():
+        if clash := table.clash([entry for _, entry in rows]):
+            place, (what, fix) = clash
+            problems.append(DatasetError(path, rows[place][0], what, fix))
     return entries
 
 

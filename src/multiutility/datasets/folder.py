@@ -119,6 +119,7 @@ class DatasetFolder:
         tags.csv             image,label
         boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive; [,tight]
         seeds.csv            image,label,x,y
+        areas.csv            image,label,share                    0 to 1, or with a percent sign; [,tolerance]
         scribbles/NAME.png   as masks, but 0 says nothing: other annotations of the image count, too
         splits/NAME.txt      one image a line
     """

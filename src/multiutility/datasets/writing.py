@@ -198,6 +198,8 @@ def annotation_problem(
         for kind, table in TABLES.items()
         for entry in getattr(annotation, kind)
     ]
+    clashes = (table.clash(getattr(annotation, kind)) for kind, table in TABLES.items())
+    problems += [clash[1] for clash in clashes if clash]
     for kind, images in INDEX_IMAGES.items():
         indices = getattr(annotation, kind)
         if indices is not None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write_dataset
 from multiutility.datasets.scenes import CLASSES, make_scenes
 from multiutility.datasets.writing import earlier_parts
-from multiutility.demo.report import MASKS, NAIVE, OURS, Demo, Contestant, write_report
+from multiutility.demo.report import MASKS, NAIVE, OURS, Contestant, Demo, write_report
 from multiutility.files import scratch
 from multiutility.outputs import Outputs, writing
 from multiutility.vision.baselines import RIDGE

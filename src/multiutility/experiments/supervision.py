@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.experiments.protocols import Rules
 from multiutility.kinds import KINDS as ALL_KINDS
 from multiutility.kinds import WEAKENED, PixelAnnotation
+from multiutility.kinds.areas import noisy
 from multiutility.kinds.objects import Mask, labels_of
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
@@ -23,7 +24,9 @@ from multiutility.vision.weaken import sample_subset, weak_annotation
 # Kinds that mark everything, stuff too, and come with all tags; "points" are seeds that do.
 EVERYWHERE = ("points", *(kind.name for kind in ALL_KINDS if kind.everywhere))
 # What images without a mask may have; "none" leaves them out.
-KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE)
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE, "tags+areas")
+# How far areas are off, as estimates by eye are: standard deviation of their logarithms.
+AREA_NOISE = 0.2
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,9 @@ class LabeledImages:
     def weak(self, n: int, kinds: str) -> PixelAnnotation:
         """Return the weak annotation of an image, of kinds such as ``tags+boxes``."""
         if (n, kinds) not in self._weak:
-            self._weak[n, kinds] = weak_annotation(
-                self.masks[n], self.classes, self.samples[n].instances(), **wanted(kinds)
-            )
+            made = weak_annotation(self.masks[n], self.classes, self.samples[n].instances(), **wanted(kinds))
+            areas = noisy(made.areas, AREA_NOISE, self.samples[n].name)
+            self._weak[n, kinds] = replace(made, areas=areas)
         return self._weak[n, kinds]
 
     def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:

@@ -16,6 +16,7 @@ from multiutility.arrays import BoolArray, FloatArray, IndexArray, any_in_sets, 
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference.solver import Result, allowed_mask, checked_start, minimize_each
+from multiutility.sizes import ROUNDING, Sizes
 
 # Elements of the largest temporary array of an enumeration.
 CHUNK_ELEMENTS = 1_000_000
@@ -30,12 +31,14 @@ TIMED_OUT, INFEASIBLE = 1, 2
 
 @dataclass(frozen=True)
 class Exact:
-    """The labeling of least energy among those that satisfy the constraints, covers included.
+    """The labeling of least energy among those that satisfy the constraints, covers and sizes included.
 
     Enumerates if there are at most ``max_enumerated`` allowed labelings. Otherwise solves, with HiGHS,
     ``min sum_ik unary[i, k] x[i, k] + sum_ek weights[e] d[e, k] + sum_s costs[s] z[s]`` over binary ``x``
     with ``sum_k x[i, k] = 1``, ``d[e, k] >= x[i, k] - x[j, k]`` for edge ``e = (i, j)``,
-    ``z[s] >= x[i, label_s]`` for ``i`` in ``nodes_s``, and ``sum_i x[i, label] >= 1`` for each cover.
+    ``z[s] >= x[i, label_s]`` for ``i`` in ``nodes_s``, and ``sum_i x[i, label] >= 1`` for each cover. Sizes
+    of labels are linear in ``x``. A size term adds ``-gain_t d[t]``, whose distance d[t] from the range is at
+    most that of one side, chosen by two more binary variables.
 
     ``Result.bound`` is the solver's lower bound, equal to the energy up to rounding unless ``time_limit``
     (seconds) ended the search; then the best labeling found is returned, or the start if that is better, and
@@ -55,7 +58,7 @@ class Exact:
     def minimize(
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
     ) -> Result:
-        """Return the best labeling; raise ValueError if no labeling meets all covers."""
+        """Return the best labeling; raise ValueError if no labeling meets all covers and sizes."""
         constraints = Constraints() if constraints is None else constraints
         allowed = allowed_mask(energy, constraints)
         begin = None if start is None else checked_start(energy, allowed, start)
@@ -124,6 +127,9 @@ def enumerate_best(energy: Energy, constraints: Constraints, allowed: BoolArray)
         wanted = constraints.cover_labels[owners(constraints.cover_starts)]
         hits = labelings[:, constraints.cover_nodes] == wanted
         feasible = any_in_sets(hits, constraints.cover_starts).all(axis=1)
+        if len(constraints.sizes):
+            far = constraints.sizes.distances(labelings)
+            feasible &= (far <= ROUNDING * constraints.sizes.totals).all(axis=1)
         energies = np.where(feasible, energy.evaluate_many(labelings), np.inf)
         m = int(np.argmin(energies))
         if energies[m] < least:
@@ -145,7 +151,11 @@ def enumerate_labelings(allowed: BoolArray, chunk: int) -> Iterator[IndexArray]:
 
 @dataclass(frozen=True)
 class Program:
-    """Linear program over (x [V * K], d [E * K], z [S]); its costs are >= 0, shifted and scaled."""
+    """Linear program over (x [V * K], d [E * K], z [S], shortfalls [T], sides [2 T]).
+
+    Its costs are >= 0, shifted and scaled. A shortfall is by how much a size is less far from its range than
+    it could be; its sides say whether it is above or below.
+    """
 
     costs: FloatArray
     upper: FloatArray
@@ -155,6 +165,7 @@ class Program:
     allowed: BoolArray
     base: float
     exponent: int
+    n_sizes: int
 
     @classmethod
     def build(cls, energy: Energy, constraints: Constraints, allowed: BoolArray) -> Program:
@@ -163,24 +174,36 @@ class Program:
         least = masked.min(axis=1)
         relative = np.where(allowed, masked - least[:, np.newaxis], 0.0)
         weights = np.repeat(energy.weights, energy.n_labels)
-        costs = np.concatenate((relative.ravel(), weights, energy.subset_costs))
+        n_sizes, farthest = len(energy.sizes), energy.sizes.farthest
+        costs = np.concatenate(
+            (relative.ravel(), weights, energy.subset_costs, energy.size_gains, np.zeros(2 * n_sizes))
+        )
         # A power of two, added to the exponents: so scaling rounds nothing, not even the smallest of numbers.
         exponent = math.ceil(math.log2(costs.max() or 1.0)) - LARGEST_EXPONENT
         upper = np.ones(len(costs))
         upper[: allowed.size] = allowed.ravel()
+        upper[len(upper) - 3 * n_sizes : len(upper) - 2 * n_sizes] = farthest
         blocks = [one_hot_rows(energy), edge_rows(energy), subset_rows(energy)]
         blocks.append(cover_rows(energy, constraints))
         row_lower = np.repeat([1.0, 0.0, 0.0, 1.0], [block.shape[0] for block in blocks])
         row_upper = np.repeat([1.0, np.inf, np.inf, np.inf], [block.shape[0] for block in blocks])
-        base = energy.offset + float(least.sum())
+        far_rows, far_lower = distance_rows(energy)
+        blocks += [size_rows(energy, constraints.sizes), far_rows]
+        limits = constraints.sizes
+        row_lower = np.concatenate((row_lower, in_parts(limits.low, limits), far_lower))
+        row_upper = np.concatenate(
+            (row_upper, in_parts(limits.high, limits), np.full(len(far_lower), np.inf))
+        )
+        base = energy.offset + float(least.sum()) - float(energy.size_gains @ farthest)
         matrix = vstack(blocks, format="csr")
         costs = np.ldexp(costs, -exponent)
-        return cls(costs, upper, matrix, row_lower, row_upper, allowed, base, exponent)
+        return cls(costs, upper, matrix, row_lower, row_upper, allowed, base, exponent, n_sizes)
 
     def solve(self, integral: bool, time_limit: float | None) -> OptimizeResult:
         """Run HiGHS; the solution is in the units of the scaled costs."""
         integrality = np.zeros(len(self.costs))
         integrality[: self.allowed.size] = integral
+        integrality[len(integrality) - 2 * self.n_sizes :] = integral
         options: dict[str, Any] = {"mip_rel_gap": 0.0}
         if time_limit is not None:
             options["time_limit"] = time_limit
@@ -211,6 +234,11 @@ def sparse_rows(shape: tuple[int, int], *entries: tuple[float, NDArray[Any]]) ->
 
 
 def n_variables(energy: Energy) -> int:
+    """Count all variables."""
+    return n_plain(energy) + 3 * len(energy.sizes)
+
+
+def n_plain(energy: Energy) -> int:
     """Count the variables x, d and z."""
     return (energy.n_nodes + energy.n_edges) * energy.n_labels + energy.n_subsets
 
@@ -238,7 +266,7 @@ def edge_rows(energy: Energy) -> csr_array:
 def subset_rows(energy: Energy) -> csr_array:
     """``z[s] - x[i, label_s]`` for each subset and each of its nodes."""
     owner = owners(energy.subset_starts)
-    uses = n_variables(energy) - energy.n_subsets + owner
+    uses = n_plain(energy) - energy.n_subsets + owner
     members = energy.subset_nodes.astype(np.int64) * energy.n_labels + energy.subset_labels[owner]
     return sparse_rows((len(members), n_variables(energy)), (1.0, uses), (-1.0, members))
 
@@ -249,6 +277,46 @@ def cover_rows(energy: Energy, constraints: Constraints) -> csr_array:
     columns = constraints.cover_nodes.astype(np.int64) * energy.n_labels + constraints.cover_labels[rows]
     shape = (constraints.n_covers, n_variables(energy))
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+def in_parts(values: FloatArray, sizes: Sizes) -> FloatArray:
+    """Sizes [T] as parts of those of all nodes: tolerances of the program then mean the same in any unit."""
+    return np.asarray(values / np.maximum(sizes.totals, np.finfo(float).tiny))
+
+
+def size_rows(energy: Energy, sizes: Sizes) -> csr_array:
+    """Sizes of labels, as parts of those of all nodes."""
+    dense = np.zeros((len(sizes), n_variables(energy)))
+    for t, label in enumerate(sizes.labels.tolist()):
+        dense[t, label : energy.unary.size : energy.n_labels] = sizes.weights[t] / max(
+            float(sizes.totals[t]), np.finfo(float).tiny
+        )
+    return csr_array(dense)
+
+
+def distance_rows(energy: Energy) -> tuple[csr_array, FloatArray]:
+    """Rows of the shortfalls of size terms, and the least values of these rows.
+
+    With the largest distance D and the shortfall r, the distance ``D - r`` is at most that above the range,
+    or anything if that side is not chosen, the same for below, and 0 if neither is:
+    ``r + s - M above >= D + high - M``, ``r - s - M below >= D - low - M``, ``r + D above + D below >= D``.
+    """
+    sizes, n_sizes, first = energy.sizes, len(energy.sizes), n_plain(energy)
+    own = np.arange(n_sizes)
+    indicators = size_rows(energy, sizes).toarray() * sizes.totals[:, np.newaxis]
+    rows, lower = [], []
+    for sign, side, limit in ((1.0, 1, sizes.high), (-1.0, 2, -sizes.low)):
+        enough = sizes.farthest + limit + (sizes.totals if sign < 0 else 0.0)
+        block = sign * indicators
+        block[own, first + own] = 1.0
+        block[own, first + side * n_sizes + own] = -enough
+        rows.append(block)
+        lower.append(sizes.farthest + limit - enough)
+    neither = np.zeros_like(indicators)
+    neither[own, first + own] = 1.0
+    for side in (1, 2):
+        neither[own, first + side * n_sizes + own] = sizes.farthest
+    return csr_array(np.concatenate((*rows, neither))), np.concatenate((*lower, sizes.farthest))
 
 
 def best_pins(
@@ -291,7 +359,10 @@ def best_pins(
 
 
 def infeasible(constraints: Constraints, allowed: BoolArray) -> ValueError:
-    """Make the error that names the covers which cannot be met."""
+    """Make the error that names the covers which cannot be met, or else the sizes."""
     unmet = best_pins(constraints, allowed, np.zeros(allowed.shape))[2]
+    if not len(unmet):
+        labels = ", ".join(f"sizes[{t}] (label {k})" for t, k in enumerate(constraints.sizes.labels))
+        return ValueError(f"no allowed labeling meets all covers and sizes together: {labels}")
     named = ", ".join(f"covers[{c}] (label {constraints.cover_labels[c]})" for c in unmet)
     return ValueError(f"no allowed labeling meets all covers: cannot meet {named} together with the others")

@@ -14,13 +14,16 @@ from multiutility import _core
 from multiutility.arrays import IndexArray, check_total, frozen_edges
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
+from multiutility.inference.pieces import by_pieces
 from multiutility.inference.solver import (
     Result,
     aligned,
     allowed_mask,
     cheapest_labels,
     checked_start,
+    drive,
     reject_covers,
+    reject_sizes,
 )
 
 
@@ -33,6 +36,9 @@ class Expansion:
     earlier moves left behind. With subset costs, labels in use are then put to the test by vacating them. The
     energy never rises and is never above that of ``start``; the same input gives the same labels, whatever
     ``n_jobs``.
+
+    With size terms it is the best of solutions without them, see ``pieces``: exact for two labels and up to
+    three terms, which there is a bound for, too. Moves of the true energy may otherwise still lower it.
 
     Parameters
     ----------
@@ -80,6 +86,9 @@ class Expansion:
         """The result of ``minimize`` for each of the energies, on ``n_jobs`` threads without the GIL."""
         constraints = aligned(constraints, len(energies), "constraints")
         starts = aligned(starts, len(energies), "starts")
+        if any(len(energy.sizes) for energy in energies):
+            given = zip(energies, constraints, starts, strict=True)
+            return drive([by_pieces(*problem) for problem in given], self.minimize_many)
         problems = [_arrays(*problem) for problem in zip(energies, constraints, starts, strict=True)]
         self._check()
         seconds = np.inf if self.time_limit is None else self.time_limit
@@ -169,6 +178,7 @@ def _finite(values: ArrayLike, name: str, n_columns: int) -> NDArray[np.float64]
 def _arrays(energy: Energy, constraints: Constraints | None, start: ArrayLike | None) -> tuple[Any, ...]:
     """What the native code reads; the order is that of ``Input`` in bindings.cpp."""
     reject_covers(constraints, "Expansion")
+    reject_sizes(energy)
     allowed = None
     if constraints is not None:
         constraints.validate_for(energy.n_nodes, energy.n_labels)

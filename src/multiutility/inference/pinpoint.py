@@ -1,9 +1,9 @@
-"""Covers around any solver, by pinpointing."""
+"""Covers and sizes around any solver: covers by pinpointing, sizes by prices of labels."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -14,19 +14,22 @@ from multiutility.arrays import BoolArray, FloatArray, IndexArray, any_in_sets, 
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from multiutility.inference.exact import best_pins
-from multiutility.inference.solver import Result, Solver, aligned, allowed_mask
+from multiutility.inference.pieces import size_rises
+from multiutility.inference.prices import priced
+from multiutility.inference.solver import Result, Search, Solver, aligned, allowed_mask, ask, drive
 
 # What a label of a node costs more than another, [V, K], from an energy, the allowed labels and a labeling.
 Loss: TypeAlias = Callable[[Energy, BoolArray, IndexArray], FloatArray]
 
 Candidates: TypeAlias = Literal["cover", "label"]
 
-# A search asks for a labeling of allowed labels, given a start, and ends with the result of its problem.
-Search: TypeAlias = Generator[tuple[Constraints, ArrayLike | None], Result, Result]
-
 
 class UnmetCoverWarning(UserWarning):
     """Some covers cannot be met, alone or together with the others."""
+
+
+class UnmetSizeWarning(UnmetCoverWarning):
+    """Some sizes were not met."""
 
 
 def unary_loss(energy: Energy, allowed: BoolArray, _labels: IndexArray) -> FloatArray:
@@ -58,12 +61,14 @@ def flip_loss(energy: Energy, _allowed: BoolArray, labels: IndexArray) -> FloatA
     members = energy.subset_nodes.astype(np.int64) * n_labels + wanted
     alone = np.bincount(members, energy.subset_costs[owner] * (others == 0), energy.unary.size)
     costs = energy.unary + (alone - agreement).reshape(n_nodes, n_labels)
+    for label, has, rises in size_rises(energy, labels):
+        costs[:, label] += np.where(has, -rises, rises)
     return costs - costs[np.arange(n_nodes), labels][:, np.newaxis]
 
 
 @dataclass(frozen=True, repr=False)
 class Pinpoint:
-    """Meets covers around a solver that cannot (Lempitsky et al. 2009, adapted to many labels).
+    """Meets covers and sizes around a solver that cannot (Lempitsky et al. 2009, adapted to many labels).
 
     Solves without the covers; then, until all are met, takes the open cover ``(nodes, k)`` and its node ``i``
     of the least loss, pins the node to ``k`` and solves again from the last labels. At the end, pins that no
@@ -73,6 +78,10 @@ class Pinpoint:
     jointly, by a small integer program. A cover is thus reported, in ``Result.unmet`` and with an
     ``UnmetCoverWarning``, only if it cannot be met together with the others, and as few as possible are.
     ``Result.bound`` is that of the first solve. The start is returned if it is better than what was found.
+
+    Sizes come first: each label that is too large or too small gets a price for each unit of its size, see
+    ``prices``, and covers are then met at these prices. Nodes are not divisible, so that a size may jump over
+    its range: sizes that were not met are reported, in ``Result.missed`` and with an ``UnmetSizeWarning``.
 
     ``candidates="label"`` takes the node from all covers of the label instead of the open one alone. It comes
     nearest to the paper, which takes it from the whole box: covers do not tell which of them form a box.
@@ -101,7 +110,7 @@ class Pinpoint:
     def minimize(
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
     ) -> Result:
-        """Return a labeling of low energy that meets all covers that can be met."""
+        """Return a labeling of low energy that meets all covers that can be met, and sizes if it can."""
         return self.minimize_many([energy], [constraints], [start])[0]
 
     def minimize_many(
@@ -116,33 +125,18 @@ class Pinpoint:
         limits = [Constraints() if limit is None else limit for limit in constraints]
         problems = zip(energies, limits, starts, strict=True)
         searches = [pinpoint(*problem, self.candidates, self.loss) for problem in problems]
-        results = self._drive(energies, searches)
+        results = drive(searches, self.solver.minimize_many)
         for p, (limit, result) in enumerate(zip(limits, results, strict=True)):
-            warn_unmet(p, limit, result.unmet)
+            warn_unmet(p, limit, result)
         return results
-
-    def _drive(self, energies: Sequence[Energy], searches: Sequence[Search]) -> list[Result]:
-        finished: dict[int, Result] = {}
-        asked = {p: next(search) for p, search in enumerate(searches)}
-        while asked:
-            batch = [energies[p] for p in asked]
-            masks, starts = zip(*asked.values(), strict=True)
-            answers = dict(zip(asked, self.solver.minimize_many(batch, masks, starts), strict=True))
-            asked = {}
-            for p, answer in answers.items():
-                try:
-                    asked[p] = searches[p].send(answer)
-                except StopIteration as stop:
-                    finished[p] = stop.value
-        return [finished[p] for p in range(len(searches))]
 
 
 def pinpoint(
     energy: Energy, constraints: Constraints, start: ArrayLike | None, candidates: Candidates, loss: Loss
-) -> Search:
-    """Search for a labeling that meets the covers."""
+) -> Search[Result]:
+    """Search for a labeling that meets the covers and sizes."""
     allowed = allowed_mask(energy, constraints)
-    answers = [(yield Constraints(constraints.allowed), start)]
+    answers, prices = yield from priced(energy, constraints, start)
     mask, hopeless = allowed, unreachable(constraints, allowed)
     # Ends: every pin takes labels away that the mask allowed, but for the one time that it begins anew.
     while True:
@@ -150,7 +144,7 @@ def pinpoint(
         open_covers = np.setdiff1d(constraints.unmet(labels), hopeless)
         if not len(open_covers):
             break
-        losses = loss(energy, allowed, labels)
+        losses = loss(prices, allowed, labels)
         pin = cheapest_pin(constraints, open_covers, labels, mask, losses, candidates=candidates)
         if pin is None:
             # Some pin blocks a cover: these pins meet all covers that can be met, so this happens once.
@@ -161,11 +155,11 @@ def pinpoint(
             mask = pinned(mask, nodes, values)
         begin = labels.copy()
         begin[nodes] = values
-        answers.append((yield Constraints(mask), begin))
+        answers.append((yield from ask(prices, Constraints(mask), begin)))
     needless = (mask != allowed).any(axis=1) & ~needed(constraints, labels)
     if needless.any():
         mask = np.where(needless[:, np.newaxis], allowed, mask)
-        answers.append((yield Constraints(mask), labels))
+        answers.append((yield from ask(prices, Constraints(mask), labels)))
     return conclude(energy, constraints, start, answers)
 
 
@@ -219,12 +213,12 @@ def needed(constraints: Constraints, labels: IndexArray) -> BoolArray:
 def conclude(
     energy: Energy, constraints: Constraints, start: ArrayLike | None, answers: Sequence[Result]
 ) -> Result:
-    """Return the best labeling: fewest unmet covers, then least energy; with the work of all answers."""
+    """Return the best labeling: fewest unmet covers and sizes, then least energy; with the work of all."""
     labelings = [answer.labels for answer in answers]
     if start is not None:
         labelings.append(np.array(start, dtype=np.int32))
     # Reversed: of equals, the last answer.
-    labels = min(reversed(labelings), key=lambda y: (len(constraints.unmet(y)), energy.evaluate(y)))
+    labels = min(reversed(labelings), key=lambda y: (constraints.n_failed(y), energy.evaluate(y)))
     return Result(
         labels,
         energy.evaluate(labels),
@@ -233,11 +227,15 @@ def conclude(
         flows=sum(answer.flows for answer in answers),
         unmet=tuple(constraints.unmet(labels).tolist()),
         timed_out=any(answer.timed_out for answer in answers),
+        missed=tuple(constraints.missed(labels).tolist()),
     )
 
 
-def warn_unmet(problem: int, constraints: Constraints, unmet: Sequence[int]) -> None:
-    """Warn of covers that cannot be met, naming them."""
-    if unmet:
-        named = ", ".join(f"covers[{c}] (label {constraints.cover_labels[c]})" for c in unmet)
+def warn_unmet(problem: int, constraints: Constraints, result: Result) -> None:
+    """Warn of covers that cannot be met, and of sizes that were not, naming them."""
+    if result.unmet:
+        named = ", ".join(f"covers[{c}] (label {constraints.cover_labels[c]})" for c in result.unmet)
         warnings.warn(f"problem {problem}: cannot meet {named}", UnmetCoverWarning, stacklevel=3)
+    if result.missed:
+        named = ", ".join(f"sizes[{t}] (label {constraints.sizes.labels[t]})" for t in result.missed)
+        warnings.warn(f"problem {problem}: did not meet {named}", UnmetSizeWarning, stacklevel=3)

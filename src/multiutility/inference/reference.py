@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range, index_array
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
+from multiutility.inference.pieces import by_pieces
 from multiutility.inference.solver import (
     Result,
     allowed_mask,
     cheapest_labels,
     checked_start,
+    drive,
     minimize_each,
     reject_covers,
+    reject_sizes,
 )
 
 
@@ -31,7 +34,8 @@ class Reference:
 
     A move to label ``alpha`` finds, among the labelings in which every node keeps its label or takes
     ``alpha``, one of least energy; sweeps over all labels are repeated until a sweep changes nothing (or
-    ``max_sweeps`` times). Without a start, every node starts at its allowed label of least unary cost.
+    ``max_sweeps`` times). Without a start, every node starts at its allowed label of least unary cost. Size
+    terms are as in ``Expansion``.
 
     >>> energy = Energy([[0, 1], [2, 0], [0, 3]], edges=[[0, 1], [1, 2]], weights=[2, 2])
     >>> result = Reference().minimize(energy)
@@ -45,6 +49,8 @@ class Reference:
         self, energy: Energy, constraints: Constraints | None = None, start: ArrayLike | None = None
     ) -> Result:
         """Return a labeling that no expansion move improves."""
+        if len(energy.sizes):
+            return drive([by_pieces(energy, constraints, start)], self.minimize_many)[0]
         labels, allowed = begin(energy, constraints, start)
         value, before, sweeps = energy.evaluate(labels), np.inf, 0
         # Ends: the value is computed anew from the labels, so none come back, and there are finitely many.
@@ -89,6 +95,7 @@ def begin(
 ) -> tuple[IndexArray, BoolArray]:
     """Return starting labels and allowed labels."""
     reject_covers(constraints, "Reference")
+    reject_sizes(energy)
     allowed = allowed_mask(energy, constraints)
     if start is None:
         return cheapest_labels(energy, allowed), allowed

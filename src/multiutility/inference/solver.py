@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,8 @@ class Result:
 
     ``labels`` is int32 [V]; ``bound``, if known, is at most the energy of every labeling that satisfies the
     constraints; ``moves`` and ``flows`` count expansion moves and max-flow computations; ``unmet`` has the
-    indices of the covers that could not be met; ``timed_out`` says that a time limit ended the search.
+    indices of the covers that could not be met, ``missed`` those of sizes; ``timed_out`` says that a time
+    limit ended the search.
 
     >>> result = Result(np.array([0, 1], dtype=np.int32), energy=2.5, bound=2.0)
     >>> result.labels, result.energy - result.bound, result.timed_out
@@ -36,6 +37,35 @@ class Result:
     flows: int = 0
     unmet: tuple[int, ...] = ()
     timed_out: bool = False
+    missed: tuple[int, ...] = ()
+
+
+# A search asks for labelings, each of an energy under constraints from a start, and ends with what it found.
+Request: TypeAlias = tuple[Energy, Constraints | None, ArrayLike | None]
+Search: TypeAlias = Generator[list[Request], list[Result], T]
+
+
+def ask(energy: Energy, constraints: Constraints | None, start: ArrayLike | None) -> Search[Result]:
+    """Ask for one labeling."""
+    (answer,) = yield [(energy, constraints, start)]
+    return answer
+
+
+def drive(searches: Sequence[Search[T]], solve: Callable[..., list[Result]]) -> list[T]:
+    """Run searches to their ends; a round solves what all unfinished ones ask for in one batch."""
+    finished: dict[int, T] = {}
+    asked = {p: next(search) for p, search in enumerate(searches)}
+    while asked:
+        requests = [one for some in asked.values() for one in some]
+        answers = solve(*(list(column) for column in zip(*requests, strict=True)))
+        rounds, first, asked = asked, 0, {}
+        for p, some in rounds.items():
+            own, first = answers[first : first + len(some)], first + len(some)
+            try:
+                asked[p] = searches[p].send(own)
+            except StopIteration as stop:
+                finished[p] = stop.value
+    return [finished[p] for p in range(len(searches))]
 
 
 class Solver(Protocol):
@@ -65,9 +95,18 @@ def allowed_mask(energy: Energy, constraints: Constraints | None) -> BoolArray:
 
 
 def reject_covers(constraints: Constraints | None, solver: str) -> None:
-    """Raise if there are covers: for solvers that cannot meet them."""
-    if constraints is not None and constraints.has_covers:
-        raise ValueError(f"{solver} cannot meet covers: use Pinpoint({solver}()) or Exact()")
+    """Raise if there are covers or sizes: for solvers that cannot meet them."""
+    if constraints is None:
+        return
+    for what, there in (("covers", constraints.has_covers), ("sizes", len(constraints.sizes) > 0)):
+        if there:
+            raise ValueError(f"{solver} cannot meet {what}: use Pinpoint({solver}()) or Exact()")
+
+
+def reject_sizes(energy: Energy) -> None:
+    """Raise if there are size terms: for single expansion moves, which do not know them."""
+    if len(energy.sizes):
+        raise ValueError("expansion moves do not know size terms: use a solver's minimize")
 
 
 def checked_start(energy: Energy, allowed: BoolArray, start: ArrayLike) -> IndexArray:

@@ -1,6 +1,7 @@
 """Kinds of annotation as a person gives them, in pixels: one file a kind, and ``KINDS``, the list of them."""
 
 from multiutility.kinds.annotation import BY_DETAIL, INDEX_IMAGES, KINDS, TABLES, WEAKENED, PixelAnnotation
+from multiutility.kinds.areas import PixelArea
 from multiutility.kinds.boxes import PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
 from multiutility.kinds.seeds import PixelSeed
@@ -14,6 +15,7 @@ __all__ = [
     "IndexImages",
     "Kind",
     "PixelAnnotation",
+    "PixelArea",
     "PixelBox",
     "PixelSeed",
     "Table",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.annotations.partition import Partition
 from multiutility.annotations.term import Says
+from multiutility.kinds.areas import AREAS, PixelArea
 from multiutility.kinds.boxes import BOXES, PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
 from multiutility.kinds.mask import MASK
@@ -34,6 +35,7 @@ class PixelAnnotation:
     boxes: tuple[PixelBox, ...] = field(default=(), metadata={"kind": BOXES})
     seeds: tuple[PixelSeed, ...] = field(default=(), metadata={"kind": SEEDS})
     scribbles: NDArray[np.uint8] | None = field(default=None, metadata={"kind": SCRIBBLES})
+    areas: tuple[PixelArea, ...] = field(default=(), metadata={"kind": AREAS})
     instances: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
@@ -53,7 +55,7 @@ class PixelAnnotation:
     @property
     def labels(self) -> frozenset[int]:
         """All labels that are named."""
-        return frozenset(label for kind in KINDS for label in kind.labels(self.value(kind)))
+        return frozenset(label for kind in KINDS for label in kind.present(self.value(kind)))
 
     def partition(self, n_labels: int, other: int | None = None) -> Partition:
         """Return what is known about each label, where no mask tells; see ``Joint`` for ``other``.
@@ -64,9 +66,11 @@ class PixelAnnotation:
         named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
         for kind in KINDS:
             if kind.says is not None:
-                named[kind.says] += kind.labels(self.value(kind))
+                named[kind.says] += kind.present(self.value(kind))
         tags, boxes, seeds, there = named.values()
-        return Partition.of(tags, boxes, seeds, n_labels, other, there=there)
+        gone = [label for kind in KINDS for label in kind.absent(self.value(kind))]
+        complete = True if any(kind.complete(self.value(kind)) for kind in KINDS) else None
+        return Partition.of(tags, boxes, seeds, n_labels, other, complete, there, gone)
 
     @property
     def placed(self) -> bool:

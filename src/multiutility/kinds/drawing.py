@@ -37,6 +37,7 @@ class Sketch:
         side = min(image.shape[:2])
         self.unit, self.font = max(1, round(side / 200)), text_font(max(10, side // 20))
         self.listed: list[int] = []
+        self._amounts: dict[int, str] = {}
         self.above: list[Callable[[], None]] = []
         self._names = names
         self._places: dict[int, tuple[float, float]] = {}
@@ -50,6 +51,10 @@ class Sketch:
         """Have a name written at a place, unless it is elsewhere already."""
         self._places.setdefault(label, (x, y))
 
+    def list_name(self, label: int, amount: str) -> None:
+        """Have a name listed with how much of it there is; once, if it is a tag, too."""
+        self._amounts[label] = amount
+
     def cover(self, mask: Picture) -> None:
         """Lay the colors of a mask over the image."""
         self.canvas.paste(Image.fromarray(overlay(np.asarray(self.canvas), mask, self.palette)))
@@ -58,7 +63,9 @@ class Sketch:
         """Write the names, those that are only listed in the corner, and return the picture."""
         for label, (x, y) in self._places.items():
             draw_name(self.canvas, (int(x), int(y)), self._names[label], self.color(label), self.font)
-        draw_list(self.canvas, [(self._names[k], self.color(k)) for k in self.listed], self.font)
+        listed = dict.fromkeys((*self.listed, *self._amounts))
+        names = [(f"{self._names[k]} {self._amounts.get(k, '')}".strip(), self.color(k)) for k in listed]
+        draw_list(self.canvas, names, self.font)
         for draw in self.above:
             draw()
         return np.asarray(self.canvas)

@@ -42,6 +42,21 @@ def one_image(_indices: NDArray[np.uint8]) -> int:
     return 1
 
 
+def no_labels(_value: Any) -> Sequence[int]:
+    """None."""
+    return ()
+
+
+def not_all(_value: Any) -> bool:
+    """Others may be there."""
+    return False
+
+
+def no_clash(_entries: Sequence[Any]) -> tuple[int, Problem] | None:
+    """Fit together."""
+    return None
+
+
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
     """Fits any image."""
     return None
@@ -70,6 +85,8 @@ class Table(Generic[T]):
     why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
     Of ``unique`` entries, those that come again are left out. ``optional`` columns come after the others,
     with the number that a blank field stands for: where no entry has another one, the column may be missing.
+    ``read`` is the number of a field, by its text and column; it adds what is wrong to a list. ``clash``
+    tells which of all entries of an image does not go with the others, by its place, and why.
     """
 
     file: str
@@ -83,6 +100,8 @@ class Table(Generic[T]):
     doubt: Callable[[T, int, int], Problem | None] = no_problem
     unique: bool = False
     optional: Mapping[str, float] = field(default_factory=dict)
+    read: Callable[[str, str, list[Problem]], float] = number
+    clash: Callable[[Sequence[T]], tuple[int, Problem] | None] = no_clash
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -99,7 +118,7 @@ class Table(Generic[T]):
         n_wrong = len(wrong)
         names = (*self.columns, *self.optional)
         numbers = [
-            number(text, name, wrong) if text or name in self.columns else self.optional[name]
+            self.read(text, name, wrong) if text or name in self.columns else self.optional[name]
             for text, name in zip(texts, names, strict=True)
         ]
         entry = self.make(label, numbers, wrong)
@@ -204,10 +223,11 @@ class Kind:
     segments ``everywhere``, be they things or not, all that is there is named, too.
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
-    named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
-    where those of several labels are in one, that of the greatest ``strength`` is right (given the value, the
-    grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation, which
-    nothing stands beside; it is None where a value says nothing.
+    named are then what it ``says``, but for those that are ``absent`` by its value; a value may be
+    ``complete``, so that no others are there. A term may have marks, of superpixels that have a label for
+    certain: where those of several labels are in one, that of the greatest ``strength`` is right (given the
+    value, the grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation,
+    which nothing stands beside; it is None where a value says nothing.
     """
 
     name: str
@@ -221,6 +241,8 @@ class Kind:
     weaken: Callable[[Content], Any] | None = None
     everywhere: bool = False
     says: Says | None = None
+    absent: Callable[[Any], Sequence[int]] = no_labels
+    complete: Callable[[Any], bool] = not_all
     term: Callable[[Any, Grid], Term] | None = None
     strength: Callable[[Any, Grid, int, Mark], tuple[float, ...]] = no_strength
     whole: Callable[[Any, Grid], Annotation | None] | None = None
@@ -241,6 +263,11 @@ class Kind:
         if self.table is None:
             return () if value is None else labels_of(value)
         return tuple(map(self.table.label, value))
+
+    def present(self, value: Any) -> tuple[int, ...]:
+        """Return the labels of a value that are there by it."""
+        absent = self.absent(value)
+        return tuple(label for label in self.labels(value) if label not in absent)
 
     def count(self, value: Any) -> int:
         """Return how many annotations a value is: entries of a table, or objects of an index image."""

@@ -5,8 +5,8 @@ Masks are uint8 [H, W] with 0 for void and label + 1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +32,16 @@ def labels_of(mask: Mask) -> tuple[int, ...]:
     return tuple((np.flatnonzero(np.bincount(mask.ravel())[1:])).tolist())
 
 
+def shares_of(mask: Mask) -> dict[int, float]:
+    """Share of each label that the mask has, among pixels that have a label.
+
+    >>> shares_of(np.array([[3, 0, 1, 1, 1]], dtype=np.uint8))
+    {0: 0.75, 2: 0.25}
+    """
+    counts = np.bincount(mask.ravel(), minlength=1)[1:]
+    return {label: float(counts[label] / counts.sum()) for label in labels_of(mask)}
+
+
 @dataclass(frozen=True, eq=False)
 class Object:
     """An object of the image: ``rows`` and ``columns`` of its tight box, and its pixels in there."""
@@ -48,6 +58,7 @@ class Content:
 
     ``named`` are labels to be named, ``outlined`` objects to be drawn around, and ``clicked`` segments to be
     clicked on. ``segments`` are all that there are, things or not, of an image of the ``shape`` [H, W].
+    ``shares`` are those of all labels among pixels that have one.
     """
 
     named: tuple[int, ...]
@@ -55,6 +66,7 @@ class Content:
     clicked: Sequence[Object] = ()
     segments: Sequence[Object] = ()
     shape: tuple[int, int] = (0, 0)
+    shares: Mapping[int, float] = field(default_factory=dict)
 
 
 def objects_of(

@@ -64,7 +64,8 @@ class Imputing(Protocol):
 class Imputer:
     """Annotation-consistent inference: the best labeling that agrees with each annotation.
 
-    A labeling replaces the previous one if it leaves fewer covers unmet, or as many and has a higher score.
+    A labeling replaces the previous one if it leaves fewer covers and sizes unmet, or as many and has a
+    higher score.
     """
 
     examples: Sequence[Example]
@@ -105,7 +106,7 @@ def better(
     >>> better(energy, cover, np.array([1, 1]), np.array([0, 0]))
     (array([1, 1]), 0.0)
     """
-    before, after = (len(constraints.unmet(labels)) for labels in (old, new))
+    before, after = (constraints.n_failed(labels) for labels in (old, new))
     gain = energy.evaluate(old) - energy.evaluate(new)
     return (new, gain) if after < before or (after == before and gain > 0) else (old, 0.0)
 

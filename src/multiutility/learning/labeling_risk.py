@@ -46,10 +46,11 @@ class Instance:
     graph: Energy = field(init=False)
 
     def __post_init__(self) -> None:
-        # What stays the same in the energies of all weights: edges and subsets.
+        # What stays the same in the energies of all weights: edges, subsets and size terms.
         loss, edges = self.loss, concatenate(self.problem.edges, self.loss.edges)
         subsets = (loss.subset_starts, loss.subset_nodes, loss.subset_labels, loss.subset_costs)
-        graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets)
+        sizes = loss.sizes, loss.size_gains
+        graph = Energy.from_arrays(loss.unary, edges, np.zeros(len(edges)), *subsets, 0.0, *sizes)
         object.__setattr__(self, "graph", graph)
 
     def plane(self, labels: NDArray[Any]) -> Plane:

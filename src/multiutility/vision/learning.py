@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
+from multiutility.constraints import Constraints
 from multiutility.datasets.classes import Classes
 from multiutility.energy import Energy
 from multiutility.identifiability import UnidentifiedLabelsWarning
@@ -202,7 +203,13 @@ def impossible(annotation: Annotation, problem: LabelingProblem) -> set[int]:
         # It counts covers; here they have names.
         warnings.simplefilter("ignore", UnmetCoverWarning)
         anything = Energy(np.zeros((problem.n_nodes, annotation.n_labels)))
-        unmet = Pinpoint(Expansion()).minimize(anything, constraints).unmet
+        limits = Constraints.from_arrays(
+            constraints.allowed,
+            constraints.cover_starts,
+            constraints.cover_nodes,
+            constraints.cover_labels,
+        )
+        unmet = Pinpoint(Expansion()).minimize(anything, limits).unmet
     return {int(constraints.cover_labels[c]) for c in unmet}
 
 

@@ -16,7 +16,7 @@ from multiutility.arrays import IndexArray, check_shape, check_values, freeze, n
 from multiutility.kinds import KINDS, Kind, PixelAnnotation
 from multiutility.kinds.grid import Grid
 
-# What kinds say that have marks.
+# What kinds say that have marks, if they tell places.
 MARKED: tuple[Says, ...] = ("seeded", "there")
 
 
@@ -137,7 +137,8 @@ def resolve_marks(terms: Sequence[Term], values: Sequence[tuple[Kind, Any]], gri
 def with_lost(terms: Sequence[Term], said: Partition, annotation: PixelAnnotation, grid: Grid) -> list[Term]:
     """The terms, with tags for labels that have lost all their marks, and are there nevertheless."""
     left = {label for term in terms if term.marks for label in term.labels}
-    marked = {k for kind in KINDS for k in kind.labels(annotation.value(kind)) if kind.says in MARKED}
+    kinds = [kind for kind in KINDS if kind.says in MARKED and kind.placed]
+    marked = {k for kind in kinds for k in kind.labels(annotation.value(kind))}
     lost = sorted(marked - left)
     if not set(lost) - set(said.boxed):
         return list(terms)

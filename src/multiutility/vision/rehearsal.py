@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from multiutility.kinds import KINDS, WEAKENED, PixelAnnotation
 from multiutility.kinds.boxes import EXPECTED_LOOSENED, loosen
-from multiutility.kinds.objects import Content, labels_of, objects_of
+from multiutility.kinds.objects import Content, labels_of, objects_of, shares_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | No
     values = {}
     for kind in styled:
         own = [one for one in objects if one.label in style.labels[kind.name]]
-        values[kind.name] = WEAKENED[kind.name](Content(present, own, own, own, annotation.mask.shape))
+        content = Content(present, own, own, own, annotation.mask.shape, shares_of(annotation.mask))
+        values[kind.name] = WEAKENED[kind.name](content)
     made, shape = PixelAnnotation(**values), annotation.mask.shape
     boxes = [loosen(box, EXPECTED_LOOSENED, shape) if box.label in style.loose else box for box in made.boxes]
     again = replace(made, boxes=tuple(boxes))

@@ -18,8 +18,9 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import KINDS, WEAKENED, Kind, PixelAnnotation
+from multiutility.kinds.areas import check_noise, noisy
 from multiutility.kinds.boxes import check_share, loosen
-from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of
+from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of, shares_of
 from multiutility.kinds.seeds import SEEDS
 from multiutility.kinds.tags import TAGS
 
@@ -90,16 +91,17 @@ def weak_annotation(
     ((0, 1), (PixelSeed(label=0, x=1, y=0), PixelSeed(label=1, x=1, y=1)))
     """
     wanted = wanted_kinds(kinds, points)
-    present = labels_of(mask)
+    present, shares = labels_of(mask), shares_of(mask)
     things = things_of(mask, classes) if any(kind.placed for kind in wanted) else ()
     objects = objects_of(mask, things, instances, speck)
     if points or any(kind.everywhere for kind in wanted):
         rest = objects_of(mask, [k for k in present if k not in things], speck=speck)
         segments = sorted([*objects, *rest], key=lambda segment: segment.label)
-        content = Content(present, objects, segments if points else objects, segments, mask.shape)
+        content = Content(present, objects, segments if points else objects, segments, mask.shape, shares)
     else:
         placed = {thing.label for thing in objects}
-        content = Content(tuple(k for k in present if k not in placed), objects, objects)
+        named = tuple(k for k in present if k not in placed)
+        content = Content(named, objects, objects, shares=shares)
     return PixelAnnotation(**{kind.name: WEAKENED[kind.name](content) for kind in wanted})
 
 
@@ -183,6 +185,8 @@ class Weakened:
     points: bool
     other: bool
     loosen_boxes: float = 0.0
+    area_noise: float = 0.0
+    random_state: int = 0
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -202,6 +206,9 @@ class Weakened:
                 if self.loosen_boxes:
                     boxes = (loosen(box, self.loosen_boxes, mask.shape) for box in annotation.boxes)
                     annotation = replace(annotation, boxes=tuple(boxes))
+                if self.area_noise:
+                    areas = noisy(annotation.areas, self.area_noise, sample.name, self.random_state)
+                    annotation = replace(annotation, areas=areas)
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -213,15 +220,18 @@ def weaken(
     points: bool = False,
     other: bool = False,
     loosen_boxes: float = 0.0,
+    area_noise: float = 0.0,
     **kinds: bool,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
-    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose.
+    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose. With
+    ``area_noise``, areas are off by about this part of themselves, see ``noisy``.
     """
     check_share(loosen_boxes)
+    check_noise(area_noise)
     wanted_kinds(kinds, points)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
@@ -232,7 +242,8 @@ def weaken(
     else:
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
-    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes)
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes, area_noise, seed)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:

@@ -98,5 +98,7 @@ def facts_of(examples: Sequence[Example]) -> Iterable[NDArray[Any] | object]:
         loss, limits = annotation.loss_energy(problem), one.constraints
         yield from (loss.unary, loss.edges, loss.weights, loss.offset)
         yield from (loss.subset_starts, loss.subset_nodes, loss.subset_labels, loss.subset_costs)
+        yield from (*loss.sizes.arrays, loss.size_gains)
         yield from (limits.allowed, limits.cover_starts, limits.cover_nodes, limits.cover_labels)
+        yield from limits.sizes.arrays
         yield from (annotation.start(problem), annotation.prior(problem), annotation.strong)

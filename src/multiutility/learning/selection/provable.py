@@ -21,14 +21,15 @@ from multiutility.arrays import FloatArray
 from multiutility.learning.selection.evidence import draws
 from multiutility.learning.selection.reading import possible_labels
 from multiutility.problem import LabelingProblem
+from multiutility.sizes import Sizes
 
 
 class Errors(NamedTuple):
     """Of each label [K]: what was missed and could have been, what is wrong and how much has the label.
 
-    Missed are seeds, lines of boxes and tags that do not have the label; wrong are nodes that cannot have it,
-    and parts of a seeded label without a seed; merged are seeds in a part that has another already, of
-    ``seeds``.
+    Missed are seeds, lines of boxes and tags that do not have the label, and the part by which a label is
+    larger or smaller than it can be; wrong are nodes that cannot have it, and parts of a seeded label without
+    a seed; merged are seeds in a part that has another already, of ``seeds``.
     """
 
     missed: FloatArray
@@ -100,6 +101,7 @@ def one_example(problem: LabelingProblem, annotation: Annotation, labels: NDArra
         bad |= unseeded(annotation, labels, parts)
         count_merged(annotation, labels, parts, merged, seeds)
         count_missed(annotation, labels, missed, asked)
+        count_sizes(annotation, problem, labels, missed, asked)
     wrong += np.bincount(labels[bad], sizes[bad], annotation.n_labels)
     return totals
 
@@ -119,6 +121,21 @@ def count_missed(annotation: Joint, labels: NDArray[np.int_], missed: FloatArray
         shares = [float(lines.mean() if box.tight else lines.all()) for lines in empty]
         missed[box.label] += float(np.mean(shares))
         asked[box.label] += 1
+
+
+def count_sizes(
+    annotation: Joint,
+    problem: LabelingProblem,
+    labels: NDArray[np.int_],
+    missed: FloatArray,
+    asked: FloatArray,
+) -> None:
+    """Add the parts of labels that are too much, or of what they should have at least and do not."""
+    sizes = Sizes(annotation.ranges(problem))
+    found, far = (values[0] for values in (sizes.of(labels[np.newaxis]), sizes.distances(labels[np.newaxis])))
+    for label, size, low, distance in zip(sizes.labels, found, sizes.low, far, strict=True):
+        missed[label] += distance / max(size, low) if distance > 0 else 0.0
+        asked[label] += 1
 
 
 def parts_of(problem: LabelingProblem, labels: NDArray[np.int_]) -> NDArray[np.int_]:

@@ -14,6 +14,7 @@ from multiutility.arrays import FloatArray
 from multiutility.learning.selection.masks import KNOWN, Masks
 from multiutility.learning.selection.reading import Known, Reading, Readings, clues_of
 from multiutility.learning.selection.regression import probabilities
+from multiutility.learning.selection.sizes import sized
 from multiutility.learning.starts.soft import SoftStart
 
 
@@ -54,7 +55,7 @@ class Reader:
         features, soft, clues = data.features(n), self.opinions.soft.shares[data.places[n]], data.clues(n)
         known = self.masks.known(data.examples[n].problem, features, fold)
         known += self.opinions.of(soft, features)
-        return self.readings.of(fold)(clues.with_opinions(*known))
+        return sized(data.examples[n], self.readings.of(fold)(clues.with_opinions(*known)))
 
 
 def rehearsed(masks: Masks, rehearsals: Sequence[Sequence[Annotation]], opinions: Opinions) -> list[Known]:

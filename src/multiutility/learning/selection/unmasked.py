@@ -19,14 +19,19 @@ from multiutility.learning.selection.choice import (
     places_model,
     usual_balance,
 )
+from multiutility.learning.selection.proportions import from_proportions, knows_sizes
 from multiutility.learning.selection.provable import Errors, provable_errors, rate_of, surely_fewer
 from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
+from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts.soft import BALANCE, SoftStart
+from multiutility.learning.starts.soft import soft_start as begin_soft
 
 # Weight of weak annotations beside full labelings that are too few to judge it.
 UNJUDGED = 0.3
+# Ridges of the rounds of soft labels that begin with those of shares: the last of the usual ones.
+FROM_SHARES = (1e-3, 5e-4, 5e-4)
 # How far seeds may reach, in steps along the graph, and by which power of these they lose weight.
 REACHES, FALL = (1, 2, 4), 3.0
 # Weight of a seed at its node, and weights of all marks if nothing but seeds at their nodes count.
@@ -44,7 +49,10 @@ def unproven(
 
     The full labelings that there are go into the soft labels.
     """
-    told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
+    if knows_sizes(data):
+        told = from_shares(data)
+    else:
+        told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
     candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
     places = places_model(data, RIDGE)
     if places is not None:
@@ -69,6 +77,17 @@ def unproven(
     posteriors = dict(zip(data.weak, candidates[best], strict=True))
     trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
     return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
+
+
+def from_shares(data: Data) -> list[FloatArray]:
+    """Soft labels of examples that know sizes: they begin with those of a model of shares.
+
+    By training images of three datasets (cwfid, superalloy, camvid; folds held out), that is better by some
+    points of mean IoU than to begin with the same shares for all nodes of an example, or to stay with the
+    model, on two of them, and about as good on one.
+    """
+    examples = [data.examples[n] for n in data.weak]
+    return begin_soft(examples, shrinkage=FROM_SHARES, first=from_proportions(data)).told
 
 
 def fewest_errors(errors: Mapping[tuple[str, float], Sequence[Errors]]) -> tuple[str, float]:
@@ -122,10 +141,9 @@ def reread(
     """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
     models = half_models(data, posteriors, balance)
     reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
-    return [
-        reading(data.clues(n).with_opinions(probabilities(data.features(n), models[place % 2])))
-        for place, n in enumerate(data.weak)
-    ]
+    opinions = [probabilities(data.features(n), models[place % 2]) for place, n in enumerate(data.weak)]
+    pairs = zip(data.weak, opinions, strict=True)
+    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
 
 
 def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float) -> list[FloatArray]:
@@ -164,7 +182,9 @@ def errors_by(data: Data, models: Sequence[FloatArray]) -> list[Errors]:
 def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
     """Posteriors by the model of certain places, of labels that are possible."""
     reading = Reading(("places", *MARKS), np.array([1.0, *SEEDS_ONLY]))
-    return [reading(data.clues(n).with_opinions(probabilities(data.features(n), places))) for n in data.weak]
+    opinions = [probabilities(data.features(n), places) for n in data.weak]
+    pairs = zip(data.weak, opinions, strict=True)
+    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
 
 
 def open_labels(data: Data) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp
 
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.energy import Energy
@@ -19,6 +19,7 @@ from multiutility.inference import Solver
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
+from multiutility.learning.starts.known_sizes import within_sizes
 from multiutility.learning.starts.start import Beginning
 from multiutility.parallel import Executor, Handle, Threads, parts, put_together
 
@@ -39,6 +40,8 @@ HIGHEST = 100.0
 LEAST_EXAMPLES = 8
 # Power of the probabilities that soft labels are made of.
 SHARPNESS = 8.0
+# Power of the part of a feature's variance within examples by which it counts.
+LOCALITY = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +94,10 @@ def soft_start(
     shrinkage: Sequence[float] = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 5e-4, 5e-4),
     n_iterations: int = 15,
     sharpness: float = SHARPNESS,
-    locality: float = 5.0,
+    locality: float = LOCALITY,
     executor: Executor | None = None,
     shards: Sequence[Handle[Sequence[Example]]] | None = None,
+    first: Sequence[FloatArray] | None = None,
 ) -> SoftStart:
     """Fit a logistic regression to soft labels, which it sharpens in some rounds.
 
@@ -106,7 +110,7 @@ def soft_start(
 
     After each round the soft labels are those that the regression gives, to the power of ``sharpness``, among
     those that each node may have; and labels get at least a part, ``LEAST``, of the size that is expected of
-    them.
+    them, or a size in their range if that is known.
 
     What all nodes of an example have in common cannot tell them apart, but it tells the example: grass around
     a cow would look like a cow. So each feature counts by the ``locality`` power of the part of its variance
@@ -115,12 +119,16 @@ def soft_start(
     of nodes have done to them. ``shrinkage`` is the weight of the ridge in each round.
 
     ``executor`` runs what takes long, by default in this thread; the result does not depend on it. ``shards``
-    are the parts of the examples if it has them already.
+    are the parts of the examples if it has them already. ``first`` are soft labels to begin with in place of
+    those of the annotations, if there are no such parts.
     """
     with Threads() if executor is None else nullcontext(executor) as runner:
         if shards is None:
             shards = [runner.put(some) for some in parts(examples, runner.n_shards, LEAST_EXAMPLES)]
         regression = Regression(runner, shards, examples[0], locality)
+        if first is not None:
+            pieces = parts(first, runner.n_shards, LEAST_EXAMPLES)
+            regression.labels = [runner.put(list(some)) for some in pieces]
         weights: FloatArray = np.zeros(regression.shape)
         for ridge in shrinkage:
             weights = regression.fit(weights, ridge, n_iterations)
@@ -272,7 +280,7 @@ def sharpened(part: Part, rows: NDArray[Any], sharpness: float) -> list[FloatArr
         scores = np.where(prior > 0, scores, -np.inf)
         for label, least in sizes.items():
             scores[:, label] += raise_of(scores, label, one.problem.node_sizes, least)
-        found.append(np.asarray(softmax(scores, axis=1)))
+        found.append(within_sizes(scores, one.constraints.sizes))
     return found
 
 
@@ -293,19 +301,21 @@ def counted_sizes(example: Example, prior: FloatArray) -> FloatArray:
 
 
 def least_sizes(example: Example) -> dict[int, float]:
-    """Return the least expected sizes of the labels of a weak annotation."""
+    """Return the least expected sizes of the labels of a weak annotation, where these are not known."""
     if example.annotation.strong:
         return {}
     constraints, problem = example.constraints, example.problem
     partial = np.diff(constraints.cover_starts) < problem.n_nodes
     covered = np.isin(np.arange(example.annotation.n_labels), constraints.cover_labels[partial])
     least = np.where(covered, LEAST_COVERED, LEAST) * example.annotation.label_sizes(problem)
+    least[constraints.sizes.labels] = 0.0
     return {label: float(least[label]) for label in np.flatnonzero(least).tolist()}
 
 
 def raise_of(scores: FloatArray, label: int, sizes: FloatArray, least: float) -> float:
     """Return how much a label's scores must rise for it to have at least a size, summed over shares.
 
+    >>> from scipy.special import softmax
     >>> scores = np.log([[0.5, 0.5], [0.75, 0.25]])
     >>> rise = raise_of(scores, 1, np.ones(2), 1.25)
     >>> scores[:, 1] += rise
