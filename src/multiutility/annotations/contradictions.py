@@ -27,6 +27,10 @@ def check_consistency(joint: Joint) -> None:
         )
     if 0 in joint.shares.values():
         raise ValueError("shares must be > 0: leave out labels whose share is not known")
+    named = {label for term in joint.terms for label in term.labels}
+    denied = sorted(named.intersection(label for term in joint.terms for label in term.denied))
+    if denied:
+        raise ValueError(f"label {denied[0]} is said to be there, and not to be there: remove one of them")
     check_marks(joint)
 
 

@@ -14,7 +14,8 @@ from multiutility.constraints import Cover
 Subset: TypeAlias = tuple[IndexArray, int, float]
 # What naming a label says of it. Tagged: it is there, and so are all others that are tagged, and no more.
 # Boxed: it is in its homes, and nowhere else. Seeded: every object of it has a mark. There: it is there.
-Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there"]
+# Open: it is there, and labels may be that are not tagged. Denied: it is not there.
+Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there", "open", "denied"]
 
 
 class Mark(Protocol):
@@ -91,6 +92,20 @@ class Term(Protocol):
     def sizes(self) -> Mapping[int, float]:
         """Expected sizes of labels that are known from the term alone."""
         return {}
+
+    @property
+    def denied(self) -> Sequence[int]:
+        """Labels that are said not to be there."""
+        return ()
+
+    @property
+    def chances(self) -> FloatArray | None:
+        """How likely labels [K] of which nothing is said are there, where that is known."""
+        return None
+
+    def expecting(self, _chances: FloatArray) -> Self:
+        """The term with chances [K], if it has any."""
+        return self
 
     def check(self, n_labels: int) -> None:
         """Raise if something cannot be."""

@@ -124,8 +124,8 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, loose boxes (except coco), "
-            "and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, open tags, loose boxes (except "
+            "coco), and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -198,6 +198,16 @@ def weaken(
             help="Make boxes that are larger than things by this share, such as 0.2, and loose (tight = 0).",
         ),
     ] = 0.0,
+    drop_tags: Annotated[
+        float,
+        typer.Option(
+            "--drop-tags",
+            metavar="PROBABILITY",
+            min=0.0,
+            max=0.99,
+            help="Leave out each tag but one with this probability, such as 0.3, and make tags open.",
+        ),
+    ] = 0.0,
     random_state: RandomStateOption = 0,
     skip_bad: SkipBadOption = False,
     overwrite: OverwriteOption = False,
@@ -229,7 +239,13 @@ def weaken(
     with writing(outputs), stages() as note:
         note.begin("choosing")
         weakened = weaken_dataset(
-            dataset, random_state, kept, **kinds, other=other, loosen_boxes=loosen_boxes
+            dataset,
+            random_state,
+            kept,
+            **kinds,
+            other=other,
+            loosen_boxes=loosen_boxes,
+            drop_tags=drop_tags,
         )
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
         write_dataset(out, weakened.classes, samples, splits)

@@ -189,6 +189,10 @@ def read_entries(
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
         if not wrong:
             entries.setdefault(name, []).append((row, entry))
+    for some in entries.values():
+        conflict = table.conflict([entry for _, entry in some])
+        if conflict:
+            problems.append(DatasetError(path, some[-1][0], *conflict))
     return entries
 
 

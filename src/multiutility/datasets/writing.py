@@ -198,6 +198,7 @@ def annotation_problem(
         for kind, table in TABLES.items()
         for entry in getattr(annotation, kind)
     ]
+    problems += [table.conflict(getattr(annotation, kind)) for kind, table in TABLES.items()]
     for kind, images in INDEX_IMAGES.items():
         indices = getattr(annotation, kind)
         if indices is not None:

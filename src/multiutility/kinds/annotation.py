@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from multiutility.kinds.mask import MASK
 from multiutility.kinds.objects import Content
 from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.seeds import SEEDS, PixelSeed
-from multiutility.kinds.tags import TAGS
+from multiutility.kinds.tags import TAGS, Tag
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class PixelAnnotation:
 
     # A new kind is one line here; the order is that in which kinds are named.
     mask: NDArray[np.uint8] | None = field(default=None, metadata={"kind": MASK})
-    tags: tuple[int, ...] = field(default=(), metadata={"kind": TAGS})
+    tags: tuple[Tag, ...] = field(default=(), metadata={"kind": TAGS})
     boxes: tuple[PixelBox, ...] = field(default=(), metadata={"kind": BOXES})
     seeds: tuple[PixelSeed, ...] = field(default=(), metadata={"kind": SEEDS})
     scribbles: NDArray[np.uint8] | None = field(default=None, metadata={"kind": SCRIBBLES})
@@ -52,7 +52,7 @@ class PixelAnnotation:
 
     @property
     def labels(self) -> frozenset[int]:
-        """All labels that are named."""
+        """All labels that are said to be there."""
         return frozenset(label for kind in KINDS for label in kind.labels(self.value(kind)))
 
     def partition(self, n_labels: int, other: int | None = None) -> Partition:
@@ -61,12 +61,12 @@ class PixelAnnotation:
         >>> PixelAnnotation(tags=(0,), seeds=(PixelSeed(2, x=0, y=0),)).partition(n_labels=3)
         Partition(boxed=(), seeded=(2,), tagged=(0,), absent=(1,), unknown=())
         """
-        named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
+        named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
         for kind in KINDS:
-            if kind.says is not None:
-                named[kind.says] += kind.labels(self.value(kind))
-        tags, boxes, seeds, there = named.values()
-        return Partition.of(tags, boxes, seeds, n_labels, other, there=there)
+            for says, labels in kind.said(self.value(kind)).items():
+                named[says] += labels
+        tags, boxes, seeds, *more = named.values()
+        return Partition.of(tags, boxes, seeds, n_labels, other, None, *more)
 
     @property
     def placed(self) -> bool:

@@ -22,6 +22,16 @@ T = TypeVar("T")
 Places: TypeAlias = BoolArray | tuple[slice, slice]
 
 
+def affirmed(_entry: Any) -> bool:
+    """Says that its label is there."""
+    return True
+
+
+def no_conflict(_entries: Sequence[Any]) -> Problem | None:
+    """Can be together."""
+    return None
+
+
 def no_flaw(_entry: Any) -> Problem | None:
     """Can be in some image."""
     return None
@@ -68,8 +78,10 @@ class Table(Generic[T]):
     the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
     factors, down and across. Of entries that have a place, ``flaw`` tells why one fits no image, ``problem``
     why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
-    Of ``unique`` entries, those that come again are left out. ``optional`` columns come after the others,
-    with the number that a blank field stands for: where no entry has another one, the column may be missing.
+    Of ``unique`` entries, those that come again are left out. An entry says that its label is ``there``, or
+    that it is not; ``conflict`` tells why entries cannot be those of one image. ``optional`` columns
+    come after the others, with the number that a blank field stands for: where no entry has another one, the
+    column may be missing.
     """
 
     file: str
@@ -82,6 +94,8 @@ class Table(Generic[T]):
     problem: Callable[[T, int, int], Problem | None] = no_problem
     doubt: Callable[[T, int, int], Problem | None] = no_problem
     unique: bool = False
+    there: Callable[[T], bool] = affirmed
+    conflict: Callable[[Sequence[T]], Problem | None] = no_conflict
     optional: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -204,10 +218,11 @@ class Kind:
     segments ``everywhere``, be they things or not, all that is there is named, too.
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
-    named are then what it ``says``. A term may have marks, of superpixels that have a label for certain:
-    where those of several labels are in one, that of the greatest ``strength`` is right (given the value, the
-    grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation, which
-    nothing stands beside; it is None where a value says nothing.
+    named are then what it ``says``, unless ``sorts`` tells of a value what it says of which labels. A term
+    may have marks, of superpixels that have a label for certain: where those of several labels are in one,
+    that of the greatest ``strength`` is right (given the value, the grid, the index of the mark, and the
+    mark). A kind that has no term has a ``whole`` annotation, which nothing stands beside; it is None where a
+    value says nothing.
     """
 
     name: str
@@ -221,6 +236,7 @@ class Kind:
     weaken: Callable[[Content], Any] | None = None
     everywhere: bool = False
     says: Says | None = None
+    sorts: Callable[[Any], Mapping[Says, Sequence[int]]] | None = None
     term: Callable[[Any, Grid], Term] | None = None
     strength: Callable[[Any, Grid, int, Mark], tuple[float, ...]] = no_strength
     whole: Callable[[Any, Grid], Annotation | None] | None = None
@@ -237,10 +253,16 @@ class Kind:
         return value is not None if self.table is None else bool(value)
 
     def labels(self, value: Any) -> tuple[int, ...]:
-        """Return the labels of a value: of each entry of a table, and those that an index image has."""
+        """Return the labels that a value says are there: by each entry of a table, or in an index image."""
         if self.table is None:
             return () if value is None else labels_of(value)
-        return tuple(map(self.table.label, value))
+        return tuple(self.table.label(entry) for entry in value if self.table.there(entry))
+
+    def said(self, value: Any) -> Mapping[Says, Sequence[int]]:
+        """Return what a value says of which labels."""
+        if self.sorts is not None:
+            return self.sorts(value)
+        return {} if self.says is None else {self.says: self.labels(value)}
 
     def count(self, value: Any) -> int:
         """Return how many annotations a value is: entries of a table, or objects of an index image."""

@@ -21,7 +21,7 @@ from multiutility.kinds import KINDS, WEAKENED, Kind, PixelAnnotation
 from multiutility.kinds.boxes import check_share, loosen
 from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of
 from multiutility.kinds.seeds import SEEDS
-from multiutility.kinds.tags import TAGS
+from multiutility.kinds.tags import TAGS, check_probability, drop_tags
 
 
 def has_other(mask: Mask, void_share: float = 0.3) -> bool:
@@ -183,6 +183,8 @@ class Weakened:
     points: bool
     other: bool
     loosen_boxes: float = 0.0
+    drop_tags: float = 0.0
+    random_state: int = 0
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -202,6 +204,9 @@ class Weakened:
                 if self.loosen_boxes:
                     boxes = (loosen(box, self.loosen_boxes, mask.shape) for box in annotation.boxes)
                     annotation = replace(annotation, boxes=tuple(boxes))
+                if self.drop_tags:
+                    tags = drop_tags(annotation.tags, self.drop_tags, sample.name, self.random_state)
+                    annotation = replace(annotation, tags=tags)
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -213,15 +218,18 @@ def weaken(
     points: bool = False,
     other: bool = False,
     loosen_boxes: float = 0.0,
+    drop_tags: float = 0.0,
     **kinds: bool,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
-    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose.
+    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose. With
+    ``drop_tags``, each tag is left out with this probability, and tags are open; see ``drop_tags`` of tags.
     """
     check_share(loosen_boxes)
+    check_probability(drop_tags)
     wanted_kinds(kinds, points)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
@@ -232,7 +240,8 @@ def weaken(
     else:
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
-    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes)
+    seed = random_state if isinstance(random_state, int) else 0
+    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes, drop_tags, seed)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:
