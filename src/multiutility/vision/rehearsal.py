@@ -64,6 +64,7 @@ def drop_rate(annotations: Iterable[PixelAnnotation]) -> float:
 
     >>> import numpy as np
     >>> mask = PixelAnnotation(mask=np.array([[1, 2]], dtype=np.uint8))
+    >>> from multiutility.kinds.tags import OpenTag
     >>> tags = PixelAnnotation(tags=(OpenTag(0),))
     >>> drop_rate([mask, tags]), drop_rate([tags])
     (0.5, 0.0)

@@ -115,7 +115,7 @@ def odds_of(examples: Sequence[Example]) -> float | None:
 def odds_seen(sizes: FloatArray) -> float:
     """Unnamed labels for each that is named, by the sizes of both in open examples [n, 2].
 
-    >>> odds_seen(np.array([[0.5, 0.5], [0.1, 0.9]])).round(4)
+    >>> round(odds_seen(np.array([[0.5, 0.5], [0.1, 0.9]])), 4)
     0.4286
     """
     unnamed, named = sizes.sum(axis=0)
