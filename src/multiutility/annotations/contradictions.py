@@ -33,6 +33,10 @@ def check_consistency(joint: Joint) -> None:
                 raise ValueError(
                     f"the area of label {label} is 0, but {term.name} name it: remove one of both"
                 )
+    named = {label for term in joint.terms for label in term.labels}
+    denied = sorted(named.intersection(label for term in joint.terms for label in term.denied))
+    if denied:
+        raise ValueError(f"label {denied[0]} is said to be there, and not to be there: remove one of them")
     check_marks(joint)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,16 +46,19 @@ class Joint:
     of the boxes of label ``k``, and ``V_0`` the nodes of no box, the loss is ::
 
         mean omega of the present labels * sum_i c_i [y_i in K_a, or i in V_0 and y_i in K_b]
+        + mean omega of the present labels * sum_i c_i (1 - pi_{y_i}) [y_i in K_u]
         + sum_{k in K_p} omega_k sigma_k [no node has label k]
         + beta sum_boxes h_k omega_k (sum_rows nu [no node of the row has label k] + the same for columns)
         + beta sum_seeds h_k omega_k sum_i mass_i(tau_k) [y_i != k]
 
     ``sigma_k`` is the size of ``V_0`` over the number of tagged and seeded labels; ``tau_k`` is ``sigma_k``
-    over the number of seeds of ``k``. For a label with boxes and seeds, ``tau_k`` is half the area of its
-    boxes over the number of its seeds, and each of the two terms counts half, ``h_k = 1/2``; otherwise
-    ``h_k = 1``. Consistent labelings have boxed labels on ``V_k`` only, seeded and tagged labels anywhere,
-    absent labels nowhere, and the label of a seed on its node; boxed labels touch the four sides of each box.
-    Whether that is possible for all boxes at once is for the solver to find out, and to report.
+    over the number of seeds of ``k``. Of labels in ``K_u`` nothing is said; ``pi_k`` is 1 unless a term has
+    ``chances`` (see ``OpenTagged``), by which ``k`` counts in the number of labels, too. For a label with
+    boxes and seeds, ``tau_k`` is half the area of its boxes over the number of its seeds, and each of the two
+    terms counts half, ``h_k = 1/2``; otherwise ``h_k = 1``. Consistent labelings have boxed labels on ``V_k``
+    only, seeded and tagged labels anywhere, absent labels nowhere, and the label of a seed on its node; boxed
+    labels touch the four sides of each box. Whether that is possible for all boxes at once is for the solver
+    to find out, and to report.
 
     What boxes and seeds add to it are terms, see ``Term``; those of other kinds join them as ``terms``, each
     with its own part of the loss and of the constraints. They share the labels' sizes and the node's labels.
@@ -195,20 +198,48 @@ class Joint:
     @cached_property
     def partition(self) -> Partition:
         """What is known about each label."""
-        named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
+        named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
         for term in self.terms:
             named[term.says] += term.labels
-        tags, boxes, seeds, there = named.values()
+            named["denied"] += term.denied
+        tags, boxes, seeds, there, opened, denied = named.values()
         complete = self.complete
         if complete is None and any(term.complete for term in self.terms):
             complete = True
         gone = [label for term in self.terms for label in term.absent]
-        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, complete, there, gone)
+        return Partition.of(
+            tags, boxes, seeds, self.n_labels, self.other, complete, there, opened, denied, gone
+        )
 
     @property
     def parts(self) -> dict[int, float]:
         """Sizes of labels that terms know, as parts of the size of all nodes."""
         return {label: part for term in self.terms for label, part in term.parts.items()}
+
+    @property
+    def open(self) -> bool:
+        """Whether labels may be there that tags do not name."""
+        return any(term.says == "open" for term in self.terms) and bool(self.partition.unknown)
+
+    @property
+    def chances(self) -> FloatArray:
+        """How likely each label is there, [K]: 1 if it is named, or nobody knows; 0 if it is absent."""
+        chances = np.ones(self.n_labels)
+        chances[list(self.partition.absent)] = 0.0
+        unknown = list(self.partition.unknown)
+        for term in self.terms:
+            if term.chances is not None:
+                chances[unknown] = term.chances[unknown]
+        return chances
+
+    def expecting(self, chances: ArrayLike) -> Self:
+        """The same annotation with chances [K] that labels are there of which open tags say nothing."""
+        known = frozen_floats(chances, "chances", (self.n_labels,), "labels", minimum=0.0)
+        if known.max() > 1:
+            raise ValueError(f"chances[{known.argmax()}] is {known.max():g}: expected 0 to 1")
+        other = copy.copy(self)
+        object.__setattr__(other, "terms", tuple(term.expecting(known) for term in self.terms))
+        return other
 
     def loss(self, problem: LabelingProblem, labels: ArrayLike) -> float:
         """Loss of the labeling [V], term by term as in the equation above."""
@@ -217,6 +248,8 @@ class Joint:
         total = 0.0
         total += self._mean_weight() * sizes[np.isin(y, known.absent)].sum()
         total += self._mean_weight() * sizes[self.outside(problem) & np.isin(y, known.boxed)].sum()
+        for label in known.unknown:
+            total += self._mean_weight() * (1.0 - self.chances[label]) * sizes[y == label].sum()
         for label in known.tagged:
             total += self.weights[label] * shared.label_sizes[label] * (y != label).all()
         for term in self.terms:
@@ -227,10 +260,9 @@ class Joint:
     def loss_energy(self, problem: LabelingProblem) -> Energy:
         """Energy whose value is minus the loss: unary costs, subset costs, size terms and an offset."""
         shared = self._shared(problem)
-        wrong = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
-        wrong[:, self.partition.absent] = True
+        wrong = np.tile(1.0 - self.chances, (problem.n_nodes, 1))
         wrong[:, self.partition.boxed] = self.outside(problem)[:, np.newaxis]
-        unary = np.where(wrong, -self._mean_weight() * problem.node_sizes[:, np.newaxis], 0.0)
+        unary = np.where(wrong > 0, -self._mean_weight() * problem.node_sizes[:, np.newaxis] * wrong, 0.0)
         subsets = merge(self._subsets(shared))
         offset = -sum(cost for _, _, cost in subsets)
         for term in self.terms:
@@ -273,15 +305,16 @@ class Joint:
     def prior(self, problem: LabelingProblem) -> FloatArray:
         """Half of what is in boxes has their labels; the rest is of all labels that may be anywhere, alike.
 
-        Labels whose sizes are known are as likely as these are. Around seeds, their labels get as much on
-        top as the seeds' masses are of the nodes.
+        Labels whose sizes are known are as likely as these are, and those of which open tags say nothing
+        count by their chances. Around seeds, their labels get as much on top as the seeds' masses are of the
+        nodes.
         """
-        anywhere = spread(self.parts, self.partition.anywhere, self.n_labels)
+        likely = spread(self.parts, self.partition.anywhere, self.n_labels) * self.chances
         boxed = np.zeros((problem.n_nodes, self.n_labels))
         for home in self.homes:
             boxed[home.nodes, home.label] = 1.0
-        boxed *= max(1, len(self.partition.anywhere)) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
-        prior, shared = boxed + anywhere, self._shared(problem)
+        boxed *= (likely.sum() or 1.0) / np.maximum(boxed.sum(axis=1, keepdims=True), 1.0)
+        prior, shared = boxed + likely, self._shared(problem)
         for term in self.terms:
             for label, hint in term.hints(shared):
                 prior[:, label] += hint
@@ -318,7 +351,9 @@ class Joint:
         area = float(problem.node_sizes[self.outside(problem)].sum())
         labels = [*self.partition.tagged, *self.partition.seeded]
         known = {label: part * float(problem.node_sizes.sum()) for label, part in self.parts.items()}
-        return split_area(area, labels, {**self.areas, **known}, self.shares)
+        told = any(term.chances is not None for term in self.terms)
+        likely = {k: float(self.chances[k]) for k in self.partition.unknown} if told else {}
+        return split_area(area, labels, {**self.areas, **known}, self.shares, likely)
 
     def possible(self, problem: LabelingProblem) -> BoolArray:
         """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""

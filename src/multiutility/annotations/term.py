@@ -15,7 +15,8 @@ from multiutility.sizes import Range
 Subset: TypeAlias = tuple[IndexArray, int, float]
 # What naming a label says of it. Tagged: it is there, and so are all others that are tagged, and no more.
 # Boxed: it is in its homes, and nowhere else. Seeded: every object of it has a mark. There: it is there.
-Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there"]
+# Open: it is there, and labels may be that are not tagged. Denied: it is not there.
+Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there", "open", "denied"]
 
 
 class Mark(Protocol):
@@ -108,6 +109,20 @@ class Term(Protocol):
     def parts(self) -> Mapping[int, float]:
         """Known sizes of labels, as parts of the size of all nodes."""
         return {}
+
+    @property
+    def denied(self) -> Sequence[int]:
+        """Labels that are said not to be there."""
+        return ()
+
+    @property
+    def chances(self) -> FloatArray | None:
+        """How likely labels [K] of which nothing is said are there, where that is known."""
+        return None
+
+    def expecting(self, _chances: FloatArray) -> Self:
+        """The term with chances [K], if it has any."""
+        return self
 
     def check(self, n_labels: int) -> None:
         """Raise if something cannot be."""

@@ -124,8 +124,9 @@ def convert(
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, areas, loose boxes (except "
-            "coco), and tags, boxes and seeds where it has masks only (masks, color-masks, coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles, areas, open tags, loose boxes "
+            "(except coco), and tags, boxes and seeds where it has masks only (masks, color-masks, "
+            "coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -211,6 +212,16 @@ def weaken(
             help="Make boxes that are larger than things by this share, such as 0.2, and loose (tight = 0).",
         ),
     ] = 0.0,
+    drop_tags: Annotated[
+        float,
+        typer.Option(
+            "--drop-tags",
+            metavar="PROBABILITY",
+            min=0.0,
+            max=0.99,
+            help="Leave out each tag but one with this probability, such as 0.3, and make tags open.",
+        ),
+    ] = 0.0,
     random_state: RandomStateOption = 0,
     skip_bad: SkipBadOption = False,
     overwrite: OverwriteOption = False,
@@ -250,6 +261,7 @@ def weaken(
             other=other,
             loosen_boxes=loosen_boxes,
             area_noise=area_noise,
+            drop_tags=drop_tags,
         )
         samples = followed(weakened, len(weakened), partial(note, "weakening"))
         write_dataset(out, weakened.classes, samples, splits)

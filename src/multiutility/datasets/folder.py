@@ -116,7 +116,7 @@ class DatasetFolder:
         images/NAME.jpg      or png, bmp, tif, webp
         masks/NAME.png       8-bit indices: 0 void, k the k-th row of classes.csv
         instances/NAME.png   ids of objects, 0 for none
-        tags.csv             image,label
+        tags.csv             image,label                          all labels that are there; [,present]
         boxes.csv            image,label,left,top,right,bottom    right and bottom exclusive; [,tight]
         seeds.csv            image,label,x,y
         areas.csv            image,label,share                    0 to 1, or with a percent sign; [,tolerance]

@@ -82,7 +82,7 @@ class NextLabels:
             names[n]: Belief.of(predictor, prepared[n], labels)
             for n, labels in zip(everyone, labelings, strict=True)
         }
-        known = {names[n]: Known(tags=frozenset(study.images.weak(n, KINDS).tags)) for n in first}
+        known = {names[n]: Known(tags=study.images.weak(n, KINDS).labels) for n in first}
         found = suggestions(beliefs, known, study.classes.kinds, Effort(self.costs.seconds))
         number = {names[n]: n for n in rest}
         return [number[one.name] for one in found if one.action == "tags" and one.name in number]

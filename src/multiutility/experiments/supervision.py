@@ -17,14 +17,17 @@ from multiutility.kinds import KINDS as ALL_KINDS
 from multiutility.kinds import WEAKENED, PixelAnnotation
 from multiutility.kinds.areas import noisy
 from multiutility.kinds.objects import Mask, labels_of
+from multiutility.kinds.tags import drop_tags
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
 from multiutility.vision.weaken import sample_subset, weak_annotation
 
 # Kinds that mark everything, stuff too, and come with all tags; "points" are seeds that do.
 EVERYWHERE = ("points", *(kind.name for kind in ALL_KINDS if kind.everywhere))
+# Tags of which each is dropped with this probability, and that say so.
+OPEN, DROPPED = "open tags", 1 / 3
 # What images without a mask may have; "none" leaves them out.
-KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE, "tags+areas")
+KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE, "tags+areas", OPEN)
 # How far areas are off, as estimates by eye are: standard deviation of their logarithms.
 AREA_NOISE = 0.2
 
@@ -90,7 +93,8 @@ class LabeledImages:
         if (n, kinds) not in self._weak:
             made = weak_annotation(self.masks[n], self.classes, self.samples[n].instances(), **wanted(kinds))
             areas = noisy(made.areas, AREA_NOISE, self.samples[n].name)
-            self._weak[n, kinds] = replace(made, areas=areas)
+            tags = drop_tags(made.tags, DROPPED, self.samples[n].name) if kinds == OPEN else made.tags
+            self._weak[n, kinds] = replace(made, areas=areas, tags=tags)
         return self._weak[n, kinds]
 
     def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:
@@ -148,5 +152,5 @@ def wanted(kinds: str) -> dict[str, bool]:
     """
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
-    parts = kinds.split("+")
+    parts = ["tags"] if kinds == OPEN else kinds.split("+")
     return {kind: kind in parts for kind in (*WEAKENED, "points")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from multiutility.kinds.mask import MASK
 from multiutility.kinds.objects import Content
 from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.seeds import SEEDS, PixelSeed
-from multiutility.kinds.tags import TAGS
+from multiutility.kinds.tags import TAGS, Tag
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class PixelAnnotation:
 
     # A new kind is one line here; the order is that in which kinds are named.
     mask: NDArray[np.uint8] | None = field(default=None, metadata={"kind": MASK})
-    tags: tuple[int, ...] = field(default=(), metadata={"kind": TAGS})
+    tags: tuple[Tag, ...] = field(default=(), metadata={"kind": TAGS})
     boxes: tuple[PixelBox, ...] = field(default=(), metadata={"kind": BOXES})
     seeds: tuple[PixelSeed, ...] = field(default=(), metadata={"kind": SEEDS})
     scribbles: NDArray[np.uint8] | None = field(default=None, metadata={"kind": SCRIBBLES})
@@ -54,8 +54,8 @@ class PixelAnnotation:
 
     @property
     def labels(self) -> frozenset[int]:
-        """All labels that are named."""
-        return frozenset(label for kind in KINDS for label in kind.present(self.value(kind)))
+        """All labels that are said to be there."""
+        return frozenset(label for kind in KINDS for label in kind.labels(self.value(kind)))
 
     def partition(self, n_labels: int, other: int | None = None) -> Partition:
         """Return what is known about each label, where no mask tells; see ``Joint`` for ``other``.
@@ -63,14 +63,14 @@ class PixelAnnotation:
         >>> PixelAnnotation(tags=(0,), seeds=(PixelSeed(2, x=0, y=0),)).partition(n_labels=3)
         Partition(boxed=(), seeded=(2,), tagged=(0,), absent=(1,), unknown=())
         """
-        named: dict[Says, list[int]] = {"tagged": [], "boxed": [], "seeded": [], "there": []}
+        named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
         for kind in KINDS:
-            if kind.says is not None:
-                named[kind.says] += kind.present(self.value(kind))
-        tags, boxes, seeds, there = named.values()
+            for says, labels in kind.said(self.value(kind)).items():
+                named[says] += labels
+        tags, boxes, seeds, there, opened, denied = named.values()
         gone = [label for kind in KINDS for label in kind.absent(self.value(kind))]
         complete = True if any(kind.complete(self.value(kind)) for kind in KINDS) else None
-        return Partition.of(tags, boxes, seeds, n_labels, other, complete, there, gone)
+        return Partition.of(tags, boxes, seeds, n_labels, other, complete, there, opened, denied, gone)
 
     @property
     def placed(self) -> bool:

@@ -93,6 +93,11 @@ def area_problem(area: PixelArea, _height: int, _width: int) -> Problem | None:
     return area_flaw(area)
 
 
+def is_there(area: PixelArea) -> bool:
+    """Whether there is any of the label."""
+    return area.share > 0
+
+
 def clash(areas: Sequence[PixelArea]) -> tuple[int, Problem] | None:
     """Return which area does not go with the others of its image: by its place, and why.
 
@@ -211,6 +216,7 @@ AREAS = Kind(
         flaw=area_flaw,
         problem=area_problem,
         optional={"tolerance": TOLERANCE},
+        there=is_there,
         read=fraction,
         clash=clash,
     ),

@@ -22,6 +22,11 @@ T = TypeVar("T")
 Places: TypeAlias = BoolArray | tuple[slice, slice]
 
 
+def affirmed(_entry: Any) -> bool:
+    """Says that its label is there."""
+    return True
+
+
 def no_flaw(_entry: Any) -> Problem | None:
     """Can be in some image."""
     return None
@@ -83,10 +88,11 @@ class Table(Generic[T]):
     the numbers of an entry, ``label`` its label, and ``resize`` gives it in an image that is scaled by
     factors, down and across. Of entries that have a place, ``flaw`` tells why one fits no image, ``problem``
     why it does not fit an image [H, W], and ``doubt`` what is likely to be a mistake, though it can be used.
-    Of ``unique`` entries, those that come again are left out. ``optional`` columns come after the others,
-    with the number that a blank field stands for: where no entry has another one, the column may be missing.
-    ``read`` is the number of a field, by its text and column; it adds what is wrong to a list. ``clash``
-    tells which of all entries of an image does not go with the others, by its place, and why.
+    Of ``unique`` entries, those that come again are left out. An entry says that its label is ``there``, or
+    that it is not. ``optional`` columns come after the others, with the number that a blank field stands for:
+    where no entry has another one, the column may be missing. ``read`` is the number of a field, by its text
+    and column; it adds what is wrong to a list. ``clash`` tells which of all entries of an image does not go
+    with the others, by its place, and why.
     """
 
     file: str
@@ -99,6 +105,7 @@ class Table(Generic[T]):
     problem: Callable[[T, int, int], Problem | None] = no_problem
     doubt: Callable[[T, int, int], Problem | None] = no_problem
     unique: bool = False
+    there: Callable[[T], bool] = affirmed
     optional: Mapping[str, float] = field(default_factory=dict)
     read: Callable[[str, str, list[Problem]], float] = number
     clash: Callable[[Sequence[T]], tuple[int, Problem] | None] = no_clash
@@ -223,11 +230,12 @@ class Kind:
     segments ``everywhere``, be they things or not, all that is there is named, too.
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
-    named are then what it ``says``, but for those that are ``absent`` by its value; a value may be
-    ``complete``, so that no others are there. A term may have marks, of superpixels that have a label for
-    certain: where those of several labels are in one, that of the greatest ``strength`` is right (given the
-    value, the grid, the index of the mark, and the mark). A kind that has no term has a ``whole`` annotation,
-    which nothing stands beside; it is None where a value says nothing.
+    named are then what it ``says``, unless ``sorts`` tells of a value what it says of which labels; others
+    are ``absent`` by its value, and a value may be ``complete``, so that no others are there. A term may have
+    marks, of superpixels that have a label for certain: where those of several labels are in one, that of the
+    greatest ``strength`` is right (given the value, the grid, the index of the mark, and the mark). A kind
+    that has no term has a ``whole`` annotation, which nothing stands beside; it is None where a value says
+    nothing.
     """
 
     name: str
@@ -241,6 +249,7 @@ class Kind:
     weaken: Callable[[Content], Any] | None = None
     everywhere: bool = False
     says: Says | None = None
+    sorts: Callable[[Any], Mapping[Says, Sequence[int]]] | None = None
     absent: Callable[[Any], Sequence[int]] = no_labels
     complete: Callable[[Any], bool] = not_all
     term: Callable[[Any, Grid], Term] | None = None
@@ -259,15 +268,16 @@ class Kind:
         return value is not None if self.table is None else bool(value)
 
     def labels(self, value: Any) -> tuple[int, ...]:
-        """Return the labels of a value: of each entry of a table, and those that an index image has."""
+        """Return the labels that a value says are there: by each entry of a table, or in an index image."""
         if self.table is None:
             return () if value is None else labels_of(value)
-        return tuple(map(self.table.label, value))
+        return tuple(self.table.label(entry) for entry in value if self.table.there(entry))
 
-    def present(self, value: Any) -> tuple[int, ...]:
-        """Return the labels of a value that are there by it."""
-        absent = self.absent(value)
-        return tuple(label for label in self.labels(value) if label not in absent)
+    def said(self, value: Any) -> Mapping[Says, Sequence[int]]:
+        """Return what a value says of which labels."""
+        if self.sorts is not None:
+            return self.sorts(value)
+        return {} if self.says is None else {self.says: self.labels(value)}
 
     def count(self, value: Any) -> int:
         """Return how many annotations a value is: entries of a table, or objects of an index image."""

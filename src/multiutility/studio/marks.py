@@ -47,12 +47,13 @@ def marks_to_json(marks: PixelAnnotation, classes: Classes) -> dict[str, Any]:
 
 def entry_of(data: Any, table: Table[T], classes: Classes) -> T:
     """Return an entry: the name of a label, or an object with that and numbers."""
-    if not table.columns:
-        return table.make(label_of(data, classes), (), [])
-    fields = mapping(data, ("label", *table.columns))
+    named = isinstance(data, str) and not table.columns
+    fields = {"label": data} if named else mapping(data, ("label", *table.columns))
     label, wrong = label_of(fields["label"], classes), list[Problem]()
     numbers = [number_of(fields[column]) for column in table.columns]
-    numbers += [number_of(fields.get(column, blank)) for column, blank in table.optional.items()]
+    numbers += [
+        number_of(fields[column]) if column in fields else blank for column, blank in table.optional.items()
+    ]
     entry = table.make(label, numbers, wrong)
     if wrong:
         raise ValueError(wrong[0][0])

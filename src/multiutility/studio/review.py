@@ -17,6 +17,7 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample, training_part
 from multiutility.kinds import KINDS
 from multiutility.kinds.mask import MASK
+from multiutility.kinds.tags import TAGS
 from multiutility.metrics import accuracy, mask_confusion
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.places import Places
@@ -198,7 +199,10 @@ def known_of(sample: Sample) -> Known:
     """Return what is annotated of an image, for suggestions."""
     weak = sample.weak()
     labels = {kind.name: kind.labels(weak.value(kind)) for kind in KINDS if kind is not MASK}
-    return Known(mask=MASK.name in sample.kinds, **labels)
+    said = TAGS.said(weak.tags)
+    return Known(
+        mask=MASK.name in sample.kinds, opened="open" in said, denied=said.get("denied", ()), **labels
+    )
 
 
 def label_table(of_dataset: Classes, of_model: Classes) -> dict[int, int]:

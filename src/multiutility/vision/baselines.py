@@ -122,7 +122,7 @@ def filled(annotation: PixelAnnotation, regions: IndexArray, n_labels: int) -> F
     named: dict[bool, set[int]] = {False: set(), True: set()}
     for kind in KINDS:
         value = annotation.value(kind)
-        named[kind.says == BOXES.says].update(kind.present(value))
+        named[kind.says == BOXES.says].update(kind.labels(value))
         if kind.there(value):
             for places, label in kind.fill(value, regions):
                 mask[places] = label + 1

@@ -6,26 +6,35 @@ tell, if they are annotated once more as the others are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from multiutility.kinds import KINDS, WEAKENED, PixelAnnotation
 from multiutility.kinds.boxes import EXPECTED_LOOSENED, loosen
 from multiutility.kinds.objects import Content, labels_of, objects_of, shares_of
+from multiutility.kinds.tags import drop_tags, is_open
+
+# Even the worst of annotators name some.
+MOST_DROPPED = 0.9
 
 
 @dataclass(frozen=True)
 class Style:
     """A way to annotate: the labels that each kind of annotation was used for, by name of the kind.
 
-    Boxes of labels that are ``loose`` need not be tight.
+    Boxes of labels that are ``loose`` need not be tight. If tags are ``opened``, each goes unnamed with the
+    probability ``dropped``.
     """
 
     labels: Mapping[str, frozenset[int]]
     loose: frozenset[int] = field(default=frozenset(), repr=False)
+    opened: bool = field(default=False, repr=False)
+    dropped: float = field(default=0.0, repr=False)
 
 
-def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
+def styles_of(annotations: Sequence[PixelAnnotation]) -> list[Style]:
     """Return the ways in which images are weakly annotated, each with the labels it was used for.
 
     >>> from multiutility.kinds import PixelBox
@@ -40,17 +49,41 @@ def styles_of(annotations: Iterable[PixelAnnotation]) -> list[Style]:
     for one in annotations:
         if one.mask is not None or one.empty:
             continue
-        there = tuple(kind.there(one.value(kind)) for kind in KINDS)
+        there = (*(kind.there(one.value(kind)) for kind in KINDS), is_open(one.tags))
         known = found.setdefault(there, {})
         loose.setdefault(there, set()).update(box.label for box in one.boxes if not box.tight)
         for kind in KINDS:
             if kind.there(one.value(kind)):
                 known[kind.name] = known.get(kind.name, frozenset()).union(kind.labels(one.value(kind)))
-    return [Style(found[there], frozenset(loose[there])) for there in sorted(found)]
+    dropped = drop_rate(annotations)
+    return [Style(found[one], frozenset(loose[one]), one[-1], dropped) for one in sorted(found)]
 
 
-def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | None:
+def drop_rate(annotations: Iterable[PixelAnnotation]) -> float:
+    """Return how often open tags leave a label out: masks have more labels in the mean, by as many.
+
+    >>> import numpy as np
+    >>> mask = PixelAnnotation(mask=np.array([[1, 2]], dtype=np.uint8))
+    >>> from multiutility.kinds.tags import OpenTag
+    >>> tags = PixelAnnotation(tags=(OpenTag(0),))
+    >>> drop_rate([mask, tags]), drop_rate([tags])
+    (0.5, 0.0)
+    """
+    in_masks, named = [], []
+    for one in annotations:
+        if one.mask is not None:
+            in_masks.append(len(labels_of(one.mask)))
+        elif is_open(one.tags):
+            named.append(len(one.labels))
+    if not in_masks or not named or sum(named) == 0:
+        return 0.0
+    return min(max(1 - float(np.mean(named) / np.mean(in_masks)), 0.0), MOST_DROPPED)
+
+
+def rehearsal(annotation: PixelAnnotation, style: Style, name: str = "") -> PixelAnnotation | None:
     """Annotate an image with a mask in a style; None if there is nothing to say.
+
+    Which tags are dropped in an open style depends on the name of the image.
 
     >>> import numpy as np
     >>> mask = np.array([[1, 1, 2, 2]], dtype=np.uint8)
@@ -72,5 +105,6 @@ def rehearsal(annotation: PixelAnnotation, style: Style) -> PixelAnnotation | No
         values[kind.name] = WEAKENED[kind.name](content)
     made, shape = PixelAnnotation(**values), annotation.mask.shape
     boxes = [loosen(box, EXPECTED_LOOSENED, shape) if box.label in style.loose else box for box in made.boxes]
-    again = replace(made, boxes=tuple(boxes))
+    tags = drop_tags(made.tags, style.dropped, name) if style.opened else made.tags
+    again = replace(made, boxes=tuple(boxes), tags=tags)
     return None if again.empty else again

@@ -101,7 +101,8 @@ class Belief:
         """Return what is left to doubt, given what is annotated; the model need not have seen it yet.
 
         A mask leaves nothing. Tags say exactly which labels there are: where one of label and rival is among
-        them and the other is not, there is no doubt. Boxes or seeds of a label take their part of the doubt
+        them and the other is not, there is no doubt. Open tags leave none where they say that one of the two
+        is not there. Boxes or seeds of a label take their part of the doubt
         in what has it as label or rival.
         """
         if known.mask:
@@ -112,18 +113,32 @@ class Belief:
 
 @dataclass(frozen=True, init=False)
 class Known:
-    """What is annotated of an image: labels by kind, such as ``boxes={3}``, and whether there is a mask."""
+    """What is annotated of an image: labels by kind, such as ``boxes={3}``, and whether there is a mask.
+
+    Tags are complete unless they are ``opened``; ``denied`` are labels that these say are not there.
+    """
 
     labels: Mapping[str, frozenset[int]]
     mask: bool
+    opened: bool
+    denied: frozenset[int]
 
-    def __init__(self, *, mask: bool = False, **labels: Collection[int]) -> None:
+    def __init__(
+        self,
+        *,
+        mask: bool = False,
+        opened: bool = False,
+        denied: Collection[int] = (),
+        **labels: Collection[int],
+    ) -> None:
         unknown = [name for name in labels if name not in SECONDS]
         if unknown:
             raise TypeError(f"there are no annotations {unknown[0]!r}: expected {', '.join(SECONDS)}")
         named = {name: frozenset(some) for name, some in labels.items()}
         object.__setattr__(self, "labels", named)
         object.__setattr__(self, "mask", mask)
+        object.__setattr__(self, "opened", opened)
+        object.__setattr__(self, "denied", frozenset(denied))
 
     def by(self, *kinds: AnnotationKind) -> frozenset[int]:
         """Labels that these kinds name."""
@@ -133,6 +148,11 @@ class Known:
     def named(self) -> frozenset[int]:
         """All labels that are named in any way."""
         return self.by(*KINDS)
+
+    @property
+    def complete(self) -> bool:
+        """Whether tags name all labels that are there."""
+        return bool(self.by(TAGS)) and not self.opened
 
     @property
     def level(self) -> int | None:
@@ -258,7 +278,7 @@ def options_for(
         return Suggestion(name, action, label, gain, count * effort.seconds[action], confused)
 
     yield option(MASK.name, None, sum(patch.error for patch in patches), 1, patches)
-    if not known.by(TAGS):
+    if not known.complete:
         gain = tag_gain(everything)
         if gain > 0:
             yield option(TAGS.name, None, gain, n_tags or len(labels), patches)
@@ -294,10 +314,12 @@ def presence(label: int, patches: Iterable[Patch]) -> float:
 
 def left(patch: Patch, known: Known) -> float:
     """Return the part of a patch's doubt that is left, given what is annotated."""
-    if known.by(TAGS) and (patch.label in known.named) != (patch.rival in known.named):
+    both = patch.label, patch.rival
+    if known.complete and (patch.label in known.named) != (patch.rival in known.named):
         return 0.0
-    spoken = {patch.label, patch.rival}
-    return min((1 - kind.mended for kind in MARKS if spoken & known.by(kind)), default=1.0)
+    if any(label in known.denied for label in both):
+        return 0.0
+    return min((1 - kind.mended for kind in MARKS if known.by(kind).intersection(both)), default=1.0)
 
 
 def patches_of(

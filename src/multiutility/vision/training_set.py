@@ -120,7 +120,7 @@ class TrainingSet:
     def _rehearsals(
         self, n: int, annotation: PixelAnnotation, styles: Sequence[Style], beta: float
     ) -> list[Annotation]:
-        again = [one for style in styles if (one := rehearsal(annotation, style)) is not None]
+        again = [one for style in styles if (one := rehearsal(annotation, style, self.names[n])) is not None]
         found = [self._in_nodes(n, one, beta) for one in again]
         return [one for one in found if one is not None]
 

@@ -22,7 +22,7 @@ from multiutility.kinds.areas import check_noise, noisy
 from multiutility.kinds.boxes import check_share, loosen
 from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of, shares_of
 from multiutility.kinds.seeds import SEEDS
-from multiutility.kinds.tags import TAGS
+from multiutility.kinds.tags import TAGS, check_probability, drop_tags
 
 
 def has_other(mask: Mask, void_share: float = 0.3) -> bool:
@@ -186,6 +186,7 @@ class Weakened:
     other: bool
     loosen_boxes: float = 0.0
     area_noise: float = 0.0
+    drop_tags: float = 0.0
     random_state: int = 0
 
     def __len__(self) -> int:
@@ -209,6 +210,9 @@ class Weakened:
                 if self.area_noise:
                     areas = noisy(annotation.areas, self.area_noise, sample.name, self.random_state)
                     annotation = replace(annotation, areas=areas)
+                if self.drop_tags:
+                    tags = drop_tags(annotation.tags, self.drop_tags, sample.name, self.random_state)
+                    annotation = replace(annotation, tags=tags)
         return NewSample(sample.name, sample.path, annotation)
 
 
@@ -221,6 +225,7 @@ def weaken(
     other: bool = False,
     loosen_boxes: float = 0.0,
     area_noise: float = 0.0,
+    drop_tags: float = 0.0,
     **kinds: bool,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
@@ -228,10 +233,12 @@ def weaken(
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
     in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose. With
-    ``area_noise``, areas are off by about this part of themselves, see ``noisy``.
+    ``area_noise``, areas are off by about this part of themselves, see ``noisy``. With ``drop_tags``, each
+    tag is left out with this probability, and tags are open; see ``drop_tags`` of tags.
     """
     check_share(loosen_boxes)
     check_noise(area_noise)
+    check_probability(drop_tags)
     wanted_kinds(kinds, points)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
@@ -243,7 +250,8 @@ def weaken(
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, loosen_boxes, area_noise, seed)
+    changes = (loosen_boxes, area_noise, drop_tags)
+    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, *changes, seed)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:

@@ -16,6 +16,7 @@ from multiutility.datasets.formats.voc import VOC_CLASSES, read_voc
 from multiutility.datasets.formats.voc_export import write_voc
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds.tags import TAGS
 
 # The layout of VOC's own files; the image is of 500 x 281 pixels there.
 XML = """<annotation>
@@ -148,8 +149,8 @@ def test_lists_are_splits_and_tags(tmp_path: Path) -> None:
     imported = read_voc(tmp_path)
     assert imported.splits == {"my_train": ["b"], "train": [NAME, "b"], "train-segmentation": [NAME]}
     found = read_all(imported)
-    assert [VOC_CLASSES[label] for label in found[NAME].tags] == ["cat"]
-    assert sorted(VOC_CLASSES[label] for label in found["b"].tags) == ["cat", "cow"]
+    assert [VOC_CLASSES[label] for label in TAGS.labels(found[NAME].tags)] == ["cat"]
+    assert sorted(VOC_CLASSES[label] for label in TAGS.labels(found["b"].tags)) == ["cat", "cow"]
     put_set(tmp_path, "Main/train.txt", "b\nnone\n")
     with pytest.raises(DatasetError, match=r"train\.txt, row 2: there is no image named 'none'"):
         read_voc(tmp_path)

@@ -26,6 +26,7 @@ from multiutility.datasets.images import image_size, save
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation
 from multiutility.kinds.mask import MASK
+from multiutility.kinds.tags import TAGS
 
 Json = dict[str, Any]
 
@@ -72,7 +73,9 @@ def write_coco(
     """
     parts: dict[str, Callable[[Placed], Iterable[Json]]] = {
         "instances": lambda sample: areas_and_boxes(sample.annotation, classes),
-        "labels": lambda sample: ({"category_id": label + 1} for label in sample.annotation.tags),
+        "labels": lambda sample: (
+            {"category_id": label + 1} for label in TAGS.labels(sample.annotation.tags)
+        ),
         "person_keypoints": lambda sample: keypoints(sample.annotation),
     }
     documents: dict[str, Document] = {}

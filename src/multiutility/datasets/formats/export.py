@@ -30,7 +30,7 @@ from multiutility.kinds import KINDS, Kind, PixelAnnotation
 from multiutility.kinds.boxes import BOXES
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.seeds import SEEDS
-from multiutility.kinds.tags import TAGS
+from multiutility.kinds.tags import TAGS, is_open
 
 # Kinds that most formats have.
 USUAL = (MASK, TAGS, BOXES, SEEDS)
@@ -119,11 +119,13 @@ def segments(annotation: PixelAnnotation, classes: Classes) -> Iterator[Segment]
 
 
 def check_loss(sample: NewSample, kept: Collection[Kind], *, loose: bool) -> None:
-    """Raise if a format would lose annotations that are not of the kinds that it keeps, or loose boxes."""
+    """Raise if a format would lose annotations: of kinds that it does not keep, loose boxes, open tags."""
     there = [kind for kind in KINDS if kind.there(sample.annotation.value(kind))]
     lost = [kind.words.plural for kind in there if kind not in kept]
     if BOXES in kept and not loose and any(not box.tight for box in sample.annotation.boxes):
         lost.append("loose boxes")
+    if TAGS in kept and is_open(sample.annotation.tags):
+        lost.append("open tags")
     if lost:
         file = sample.name if isinstance(sample.image, np.ndarray) else sample.image
         what = f"has {' and '.join(lost)}, which this format cannot keep"
@@ -133,12 +135,17 @@ def check_loss(sample: NewSample, kept: Collection[Kind], *, loose: bool) -> Non
 def without_others(
     samples: Iterable[NewSample], kept: Collection[Kind], *, loose: bool = False
 ) -> Iterator[NewSample]:
-    """Samples with annotations of the kinds that a format keeps, and no others; loose boxes if ``loose``."""
+    """Samples with annotations of the kinds that a format keeps, and no others; loose boxes if ``loose``.
+
+    No format can say that tags are open.
+    """
     for sample in samples:
         values = {kind.name: sample.annotation.value(kind) for kind in kept}
         if BOXES in kept and not loose:
             # As tight ones, they would say what is not true.
             values[BOXES.name] = tuple(box for box in sample.annotation.boxes if box.tight)
+        if TAGS in kept and is_open(sample.annotation.tags):
+            values[TAGS.name] = ()
         yield replace(sample, annotation=PixelAnnotation(**values, instances=sample.annotation.instances))
 
 

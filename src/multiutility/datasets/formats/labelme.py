@@ -42,6 +42,7 @@ from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.kinds.boxes import box_problem
 from multiutility.kinds.problems import extent
 from multiutility.kinds.seeds import seed_problem
+from multiutility.kinds.tags import TAGS
 
 # With images inside; the largest that we read has 240 MB.
 MAX_BYTES = 1 << 28
@@ -278,7 +279,7 @@ def file_content(sample: Placed, classes: Classes) -> dict[str, Any]:
         shapes.append(shape_fields(classes[seed.label].name, "point", [[seed.x + 0.5, seed.y + 0.5]]))
     return {
         "version": VERSION,
-        "flags": {classes[label].name: True for label in annotation.tags},
+        "flags": {classes[label].name: True for label in TAGS.labels(annotation.tags)},
         "shapes": shapes,
         "imagePath": sample.file,
         "imageData": None,

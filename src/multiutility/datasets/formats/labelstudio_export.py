@@ -17,6 +17,7 @@ from multiutility.datasets.formats.imported import find_in_splits
 from multiutility.datasets.formats.labelstudio import CONFIG
 from multiutility.datasets.tables import write_text
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds.tags import TAGS
 
 Json = dict[str, Any]
 
@@ -67,7 +68,8 @@ def results(sample: Placed, classes: Classes) -> Iterator[tuple[str, str, Json]]
     """Name of the control, type and value of each result."""
     annotation, (height, width) = sample.annotation, (sample.height, sample.width)
     if annotation.tags:
-        yield "tags", "choices", {"choices": [classes[label].name for label in annotation.tags]}
+        names = [classes[label].name for label in TAGS.labels(annotation.tags)]
+        yield "tags", "choices", {"choices": names}
     for segment in segments(annotation, classes):
         words = np.repeat(segment.area.ravel().astype(np.uint8) * 255, 4)
         yield region("brush", classes[segment.label].name, {"format": "rle", "rle": rle_pack.encode(words)})

@@ -10,6 +10,7 @@ from multiutility.learning.selection.choice import MOST_FULL, Choice, Data, even
 from multiutility.learning.selection.masked import masks_alone, mixed
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.unmasked import unproven
+from multiutility.learning.starts.openness import expecting_all, opened
 from multiutility.learning.starts.soft import SoftStart
 
 # Full labelings that can judge, at least: of two, each would be judged by a model of the other alone. Fewer
@@ -29,6 +30,8 @@ def choose(
     ``rehearsals`` are, for each example with a full labeling, weak annotations that it would have had. An
     ``alpha`` or ``balance`` that is given is kept.
     """
+    examples = opened(examples)
+    rehearsals = [expecting_all(some, examples) for some in rehearsals]
     full = [n for n, one in enumerate(examples) if one.annotation.strong]
     weak = [n for n, one in enumerate(examples) if not one.annotation.strong]
     data = Data(examples, full, weak)

@@ -95,14 +95,16 @@ def one_example(problem: LabelingProblem, annotation: Annotation, labels: NDArra
     missed, asked, wrong, given, merged, seeds = totals
     possible, sizes = possible_labels(annotation, problem), problem.node_sizes
     given += np.bincount(labels, sizes, annotation.n_labels)
-    bad = ~possible[np.arange(len(labels)), labels]
+    bad = 1.0 - possible[np.arange(len(labels)), labels]
     if isinstance(annotation, Joint):
+        # No proof, but what is expected: labels that open tags do not name may be there.
+        bad = np.maximum(bad, 1.0 - annotation.chances[labels])
         parts = parts_of(problem, labels)
-        bad |= unseeded(annotation, labels, parts)
+        bad = np.maximum(bad, unseeded(annotation, labels, parts))
         count_merged(annotation, labels, parts, merged, seeds)
         count_missed(annotation, labels, missed, asked)
         count_sizes(annotation, problem, labels, missed, asked)
-    wrong += np.bincount(labels[bad], sizes[bad], annotation.n_labels)
+    wrong += np.bincount(labels, sizes * bad, annotation.n_labels)
     return totals
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
+from multiutility.learning.starts.openness import opened
 from multiutility.learning.starts.soft import BALANCE, SoftStart
 from multiutility.learning.starts.soft import soft_start as begin_soft
 
@@ -36,7 +38,7 @@ FROM_SHARES = (1e-3, 5e-4, 5e-4)
 REACHES, FALL = (1, 2, 4), 3.0
 # Weight of a seed at its node, and weights of all marks if nothing but seeds at their nodes count.
 AT_SEED = 3.0
-SEEDS_ONLY = tuple(AT_SEED if mark == "seed" else 0.0 for mark in MARKS)
+SEEDS_ONLY = tuple({"seed": AT_SEED, "unnamed": 1.0}.get(mark, 0.0) for mark in MARKS)
 
 
 def unproven(
@@ -49,10 +51,12 @@ def unproven(
 
     The full labelings that there are go into the soft labels.
     """
+    start = soft_start(data.examples)
+    data = replace(data, examples=opened(data.examples, start.chances), _clues={})
     if knows_sizes(data):
         told = from_shares(data)
     else:
-        told = [soft for n, soft in enumerate(soft_start(data.examples).told) if n in data.places]
+        told = [soft for n, soft in enumerate(start.told) if n in data.places]
     candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
     places = places_model(data, RIDGE)
     if places is not None:
@@ -119,7 +123,7 @@ def unproven_balances(data: Data) -> tuple[float, ...]:
     """
     if data.full:
         return (usual_balance(len(data.full)),)
-    placed = any(data.clues(n).terms.any() for n in evenly(data.weak, MOST_WEAK))
+    placed = any(data.clues(n).placed for n in evenly(data.weak, MOST_WEAK))
     return (0.0, FEWER) if placed else (0.0,)
 
 
@@ -203,7 +207,7 @@ def from_seeds(data: Data, reach: float, n_rounds: int = 2) -> list[FloatArray]:
 
     A label with seeds is as likely as one without where the nearest of its seeds is ``reach`` steps away.
     """
-    marks = (0.0, AT_SEED, FALL, FALL * float(np.log1p(reach)))
+    marks = (0.0, AT_SEED, FALL, FALL * float(np.log1p(reach)), 1.0)
     reading = Reading(MARKS, np.array(marks))
     posteriors = [reading(data.clues(n)) for n in data.weak]
     for _ in range(n_rounds):

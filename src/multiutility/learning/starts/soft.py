@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +20,17 @@ from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.inference.solver import all_finished
 from multiutility.learning.examples import Example
 from multiutility.learning.starts.known_sizes import within_sizes
+from multiutility.learning.starts.openness import (
+    LOOKS,
+    ODDS,
+    Silence,
+    expecting,
+    looked,
+    odds_seen,
+    presence,
+    seen_sizes,
+    silence_of,
+)
 from multiutility.learning.starts.start import Beginning
 from multiutility.parallel import Executor, Handle, Threads, parts, put_together
 
@@ -49,13 +60,15 @@ class SoftStart:
     """Flat weights [K D + e], of which the pairwise ones are zero, and soft labels [V, K] of all examples.
 
     ``told`` are the same, but as at first where the annotation says nothing: there they are mere guesses.
-    ``factors`` [D] is by how much each feature counts in the norm that scales it.
+    ``factors`` [D] is by how much each feature counts in the norm that scales it. ``chances`` [K] are those
+    of labels that open tags do not name, if they had to be estimated.
     """
 
     weights: FloatArray
     shares: list[FloatArray]
     told: list[FloatArray]
     factors: FloatArray
+    chances: FloatArray | None = None
 
     def shares_of(self, examples: Sequence[Example]) -> list[FloatArray]:
         """Return the soft labels of examples that were not learned from."""
@@ -136,7 +149,8 @@ def soft_start(
         shares, told = regression.shares()
     flat = (weights * regression.factors).ravel()
     pairwise = np.zeros(examples[0].problem.edge_features.shape[1])
-    return SoftStart(np.concatenate((flat, pairwise)), shares, told, regression.factors)
+    weights = np.concatenate((flat, pairwise))
+    return SoftStart(weights, shares, told, regression.factors, regression.chances)
 
 
 class Regression:
@@ -155,7 +169,11 @@ class Regression:
         moments = put_together(executor, add_moments, [executor.call(moments_of, one) for one in shards])
         self.factors: FloatArray = local_factors(moments.result(), locality)
         factors = executor.put(self.factors)
-        self.parts = [executor.call(make_part, shard, factors) for shard in shards]
+        self.silence = put_together(
+            executor, add_silence, [executor.call(silence_of, one) for one in shards]
+        ).result()
+        self.chances = self.silence.chances(ODDS) if self.silence.silent.any() else None
+        self.parts = [executor.call(make_part, shard, factors, self.chances) for shard in shards]
         self.labels = [executor.call(first_labels, part) for part in self.parts]
 
     def rows(self, weights: FloatArray) -> Handle[NDArray[Any]]:
@@ -193,9 +211,16 @@ class Regression:
         return put_together(self.executor, add_losses, found).result()
 
     def sharpen(self, weights: FloatArray, sharpness: float) -> None:
-        """Replace the soft labels by those that the weights give among those that are possible."""
-        rows = self.rows(weights)
-        self.labels = [self.executor.call(sharpened, part, rows, sharpness) for part in self.parts]
+        """Replace the soft labels by those that the weights give among those that are possible.
+
+        How often labels go unnamed by open tags is then what these soft labels have.
+        """
+        rows, call = self.rows(weights), self.executor.call
+        self.labels = [call(sharpened, part, rows, sharpness, self.chances) for part in self.parts]
+        if self.chances is not None:
+            pairs = zip(self.parts, self.labels, strict=True)
+            sizes = self.executor.get([call(sizes_seen, part, labels) for part, labels in pairs])
+            self.chances = self.silence.chances(odds_seen(np.concatenate(sizes)))
 
     def shares(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return the soft labels of all examples, and the same but as at first where nothing is said."""
@@ -224,9 +249,9 @@ class Part:
         return np.asarray(self.scales[example] * (features @ rows.T), dtype=np.float64)
 
 
-def make_part(examples: Sequence[Example], factors: FloatArray) -> Part:
-    """Return a part for features that are multiplied by factors [D]."""
-    priors = [one.annotation.prior(one.problem) for one in examples]
+def make_part(examples: Sequence[Example], factors: FloatArray, chances: FloatArray | None = None) -> Part:
+    """Return a part for features that are multiplied by factors [D], and chances of unnamed labels [K]."""
+    priors = [expecting(one.annotation, chances).prior(one.problem) for one in examples]
     sizes = [counted_sizes(one, prior) for one, prior in zip(examples, priors, strict=True)]
     scales = [inverse_norms(one.problem.node_features, factors) for one in examples]
     return Part(examples, priors, sizes, [least_sizes(one) for one in examples], scales)
@@ -272,16 +297,44 @@ def added(arrays: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def sharpened(part: Part, rows: NDArray[Any], sharpness: float) -> list[FloatArray]:
-    """Return the soft labels that weights [K, D] give among those that are possible."""
+def sharpened(
+    part: Part, rows: NDArray[Any], sharpness: float, chances: FloatArray | None = None
+) -> list[FloatArray]:
+    """Return the soft labels that weights [K, D] give among those that are possible.
+
+    A label that open tags do not name counts by how likely it is there, and by how large it then is, which
+    is estimated by the same number.
+    """
     found = []
-    for n, (one, prior, sizes) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
+    for n, (one, prior, least) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
         scores = sharpness * part.scores(n, one.problem.node_features, rows)
         scores = np.where(prior > 0, scores, -np.inf)
-        for label, least in sizes.items():
-            scores[:, label] += raise_of(scores, label, one.problem.node_sizes, least)
-        found.append(within_sizes(scores, one.constraints.sizes))
+        first = presence(one.annotation, chances)
+        shares = raised(scores + 2 * np.log(first), one, least)
+        for _ in range(LOOKS if first.min() < 1 else 0):
+            shares = raised(scores + 2 * np.log(looked(first, one, shares)), one, least)
+        found.append(shares)
     return found
+
+
+def raised(scores: FloatArray, example: Example, least: Mapping[int, float]) -> FloatArray:
+    """Return the soft labels [V, K] of scores [V, K], some of which rise until labels have a least size.
+
+    Sizes that are known are met at both ends.
+    """
+    for label, size in least.items():
+        scores[:, label] += raise_of(scores, label, example.problem.node_sizes, size)
+    return within_sizes(scores, example.constraints.sizes)
+
+
+def sizes_seen(part: Part, labels: Sequence[FloatArray]) -> FloatArray:
+    """Sizes [n, 2] of unnamed labels in open examples, and of the others."""
+    return np.array([seen_sizes(one, shares) for one, shares in zip(part.examples, labels, strict=True)])
+
+
+def add_silence(*found: Silence) -> Silence:
+    """Counts of all examples, of those of parts."""
+    return Silence(*(added(some) for some in zip(*found, strict=True)))
 
 
 def told_labels(part: Part, labels: Sequence[FloatArray]) -> list[FloatArray]:

@@ -3,7 +3,7 @@
 import { getBytes, getPicture, imagePath } from "./api.js";
 import { openDocument } from "./document.js";
 import { h, swatch, toast, typing } from "./dom.js";
-import { Labels, labelOfKey, newLabelButton } from "./labels.js";
+import { Labels, isTagged, labelOfKey, newLabelButton } from "./labels.js";
 import { Regions } from "./regions.js";
 import { changes, neighbor, state, updateImage } from "./state.js";
 import { TOOLS, colorOf } from "./tools.js";
@@ -266,8 +266,11 @@ class AnnotatePage {
 
   toggleTag(name) {
     const { marks } = this.document;
-    const tags = marks.tags.includes(name) ? marks.tags.filter((tag) => tag !== name) : [...marks.tags, name];
-    if (!marks.tags.includes(name) && [...marks.boxes, ...marks.seeds].some((mark) => mark.label === name)) {
+    const others = marks.tags.filter((tag) => (tag.label ?? tag) !== name);
+    const open = marks.tags.some((tag) => tag.label !== undefined);
+    const tagged = marks.tags.some((tag) => isTagged(tag, name));
+    const tags = tagged ? others : [...others, open ? { label: name, present: 1 } : name];
+    if (!tagged && [...marks.boxes, ...marks.seeds].some((mark) => mark.label === name)) {
       toast(`${name} has boxes or points in this picture, so it is there.`);
     }
     this.document.setMarks({ ...marks, tags });

@@ -31,8 +31,8 @@ export class Labels {
 
   update(marks, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
-      const tagged = marks.tags.includes(name);
-      const drawn = Object.values(marks).flat().filter((mark) => mark.label === name).length;
+      const tagged = marks.tags.some((tag) => isTagged(tag, name));
+      const drawn = Object.entries(marks).flatMap(([kind, some]) => (kind === "tags" ? [] : some)).filter((mark) => mark.label === name).length;
       box.checked = tagged || drawn > 0;
       box.disabled = drawn > 0 && !tagged;
       count.textContent = drawn ? `× ${drawn}` : "";
@@ -41,6 +41,11 @@ export class Labels {
       element.classList.toggle("tagged", box.checked);
     }
   }
+}
+
+// Whether a tag says that a label is there. Tags are names; those that need not be all are objects, with 1 or 0.
+export function isTagged(tag, name) {
+  return (tag.label ?? tag) === name && tag.present !== 0;
 }
 
 // Opens the dialog for a new label; `added` is told its name.
