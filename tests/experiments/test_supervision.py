@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,19 @@ def test_annotations_are_those_of_weaken(dataset: DatasetFolder, kinds: str) -> 
         assert (found.mask is None) == (expected.mask is None)
         if found.mask is not None and expected.mask is not None:
             assert np.array_equal(found.mask, expected.mask)
+
+
+@pytest.mark.parametrize("tight", [False, True])
+def test_loose_boxes_are_those_of_weaken_and_say_so_or_not(dataset: DatasetFolder, tight: bool) -> None:
+    images = LabeledImages(dataset, rules_of("paper", dataset.classes))
+    wanted = {one.name: one.annotation for one in weaken(dataset, other=True, boxes=True, loosen_boxes=0.2)}
+    mix, n_boxes = "loose boxes as tight" if tight else "loose boxes", 0
+    for n, name in enumerate(images.names):
+        found = images.weak(n, mix)
+        assert found.tags == wanted[name].tags
+        assert found.boxes == tuple(replace(box, tight=tight) for box in wanted[name].boxes)
+        n_boxes += len(found.boxes)
+    assert n_boxes > 0
 
 
 def test_weakening_chooses_among_the_images_that_are_learned_from(dataset: DatasetFolder) -> None:

@@ -64,9 +64,9 @@ def tune(
         typer.Option(
             "--weaken",
             metavar="KINDS",
-            help="Learn from tags, tags+boxes, tags+seeds, tags+boxes+seeds, points, scribbles or tags+areas "
-            "in place of masks (none: leave images without their masks out); held-out images are judged by "
-            "their masks.",
+            help="Learn from tags, tags+seeds, tags+boxes, tags+boxes+seeds, points, scribbles, tags+areas, "
+            "'open tags', 'loose boxes' or 'loose boxes as tight' in place of masks (none: leave images "
+            "without their masks out); held-out images are judged by their masks.",
         ),
     ] = None,
     keep_masks: Annotated[

@@ -16,6 +16,7 @@ from multiutility.experiments.protocols import Rules
 from multiutility.kinds import KINDS as ALL_KINDS
 from multiutility.kinds import WEAKENED, PixelAnnotation
 from multiutility.kinds.areas import noisy
+from multiutility.kinds.boxes import PixelBox, loosen
 from multiutility.kinds.objects import Mask, labels_of
 from multiutility.kinds.tags import drop_tags
 from multiutility.vision.photo import FilePhoto
@@ -26,8 +27,15 @@ from multiutility.vision.weaken import sample_subset, weak_annotation
 EVERYWHERE = ("points", *(kind.name for kind in ALL_KINDS if kind.everywhere))
 # Tags of which each is dropped with this probability, and that say so.
 OPEN, DROPPED = "open tags", 1 / 3
+# Boxes that are larger than their objects by this share, and say so; or do not, which is for comparison only.
+LOOSE, AS_TIGHT, LOOSENED = "loose boxes", "loose boxes as tight", 0.2
+# What mixes that are named otherwise are made of.
+PARTS = {OPEN: "tags", LOOSE: "tags+boxes", AS_TIGHT: "tags+boxes"}
 # What images without a mask may have; "none" leaves them out.
-KINDS = ("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE, "tags+areas", OPEN)
+KINDS = (
+    *("none", "tags", "tags+seeds", "tags+boxes", "tags+boxes+seeds", *EVERYWHERE, "tags+areas"),
+    *PARTS,
+)
 # How far areas are off, as estimates by eye are: standard deviation of their logarithms.
 AREA_NOISE = 0.2
 
@@ -94,7 +102,8 @@ class LabeledImages:
             made = weak_annotation(self.masks[n], self.classes, self.samples[n].instances(), **wanted(kinds))
             areas = noisy(made.areas, AREA_NOISE, self.samples[n].name)
             tags = drop_tags(made.tags, DROPPED, self.samples[n].name) if kinds == OPEN else made.tags
-            self._weak[n, kinds] = replace(made, areas=areas, tags=tags)
+            boxes = larger(made.boxes, kinds, self.masks[n].shape)
+            self._weak[n, kinds] = replace(made, areas=areas, tags=tags, boxes=boxes)
         return self._weak[n, kinds]
 
     def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:
@@ -152,5 +161,16 @@ def wanted(kinds: str) -> dict[str, bool]:
     """
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
-    parts = ["tags"] if kinds == OPEN else kinds.split("+")
+    parts = PARTS.get(kinds, kinds).split("+")
     return {kind: kind in parts for kind in (*WEAKENED, "points")}
+
+
+def larger(boxes: Sequence[PixelBox], kinds: str, shape: Sequence[int]) -> tuple[PixelBox, ...]:
+    """Return the boxes of an image [H, W] as a mix has them: too large in those of loose boxes.
+
+    >>> larger([PixelBox(0, left=10, top=10, right=30, bottom=20)], "loose boxes", shape=(50, 50))
+    (PixelBox(label=0, left=8.0, top=9.0, right=32.0, bottom=21.0, tight=False),)
+    """
+    if kinds not in (LOOSE, AS_TIGHT):
+        return tuple(boxes)
+    return tuple(replace(loosen(box, LOOSENED, shape), tight=kinds == AS_TIGHT) for box in boxes)
