@@ -265,11 +265,28 @@ def test_options_of_convert_are_those_of_the_format(trained: Path, tmp_path: Pat
         (("masks", out, tmp_path / "a", "--split", "train"), "are for exports"),
         (("masks", out, tmp_path / "a", "--lossy"), "are for exports"),
         ((weak, tmp_path / "a", "--to", "coco", "--images", out), "is for imports"),
+        ((weak, tmp_path / "a", "--to", "labelstudio", "--brush", "mask"), "is for imports"),
+        (("masks", out, tmp_path / "a", "--brush", "mask"), "--brush is not for masks"),
     ):
         refused = run("convert", *name)
         assert refused.exit_code == 2
         assert told in refused.stderr
     assert not (tmp_path / "a").exists()
+
+
+def test_scribbles_go_to_label_studio_and_come_back_as_asked_for(folder: Path, tmp_path: Path) -> None:
+    strokes, tasks = tmp_path / "strokes", tmp_path / "tasks"
+    assert run("weaken", folder, strokes, "--scribbles").exit_code == 0
+    assert run("convert", strokes, tasks, "--to", "labelstudio", "--lossy").exit_code == 0
+    for brush, kinds in (
+        ((), {"tags", "scribbles"}),
+        (("--brush", "mask"), {"tags", "mask"}),
+        (("--brush", "auto"), {"tags", "scribbles"}),
+    ):
+        back = tmp_path / "-".join(("back", *brush))
+        done = run("convert", "labelstudio", tasks, back, *brush)
+        assert done.exit_code == 0, done.output
+        assert all(sample.kinds == kinds for sample in DatasetFolder(back))
 
 
 def test_images_of_an_import_are_found_from_here(

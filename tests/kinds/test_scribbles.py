@@ -315,7 +315,7 @@ def test_formats_refuse_to_lose_scribbles_and_read_label_images(tmp_path: Path) 
     image, value = np.zeros((4, 6, 3), dtype=np.uint8), strokes((COW, 2, 2), (GRASS, 0, 0))
     samples = [NewSample("one", image, PixelAnnotation(tags=(GRASS, COW), scribbles=value))]
     for name, form in FORMATS.items():
-        if form.write is not None:
+        if form.write is not None and not form.scribbles:
             with pytest.raises(DatasetError, match="scribbles, which this format cannot keep"):
                 form.write(tmp_path / name, CLASSES, samples)
             assert not (tmp_path / name).exists()

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 -- each command imports what it needs: help must not take seconds.
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,14 @@ if TYPE_CHECKING:
     from multiutility.datasets.soundness import Skipped
 
 FOUND = 1
+
+
+class Brush(StrEnum):
+    """What brush strokes are."""
+
+    auto = "auto"
+    mask = "mask"
+    scribbles = "scribbles"
 
 
 @guarded_anew
@@ -120,13 +129,23 @@ def convert(
             help="Import: where images are, if not where SRC has them (coco, labelstudio, masks, scribbles).",
         ),
     ] = None,
+    brush: Annotated[
+        Brush | None,
+        typer.Option(
+            "--brush",
+            help="Import: what brush strokes are (labelstudio). By auto, the default, scribbles, which say "
+            "nothing of other pixels and leave tags, boxes and points as they are; and a mask, which is all "
+            "that counts of its image, if they cover at least 95 % of it, if there are polygons beside them, "
+            "or if their control is named mask.",
+        ),
+    ] = None,
     lossy: Annotated[
         bool,
         typer.Option(
             "--lossy",
-            help="Export: leave out what the format does not have: scribbles, areas, open tags, loose boxes "
-            "(except coco), and tags, boxes and seeds where it has masks only (masks, color-masks, "
-            "coco-panoptic).",
+            help="Export: leave out what the format does not have: scribbles (except labelstudio), areas, "
+            "open tags, loose boxes (except coco), and tags, boxes and seeds where it has masks only (masks, "
+            "color-masks, coco-panoptic).",
         ),
     ] = False,
     skip_bad: SkipBadOption = False,
@@ -149,10 +168,12 @@ def convert(
             raise ValueError("--split and --lossy are for exports: an import takes all that there is")
         outputs = import_outputs(third, [second, *([images] if images else [])], overwrite)
         with writing(outputs):
-            counts = import_format(first, second, third, images, skip_bad)
+            counts = import_format(first, second, third, images, brush, skip_bad)
     elif to is not None and third is None:
         if images is not None:
             raise ValueError("--images is for imports: an export takes the images of DIR")
+        if brush is not None:
+            raise ValueError("--brush is for imports: an export has masks and scribbles apart")
         outputs = Outputs("convert", second, None, Sources(parts_of(Path(first))), overwrite)
         with writing(outputs):
             counts = export_format(Path(first), second, to, split, lossy, skip_bad)
@@ -334,7 +355,7 @@ def whole_number(text: str) -> int:
 
 
 def import_format(
-    name: str, source: Path, folder: Path, images: Path | None, skip_bad: bool
+    name: str, source: Path, folder: Path, images: Path | None, brush: Brush | None, skip_bad: bool
 ) -> dict[str, Any]:
     """Make a dataset folder out of another program's files; return how much is in it."""
     from multiutility.datasets.writing import earlier_parts, write_dataset
@@ -344,8 +365,12 @@ def import_format(
         raise ValueError(f"--images is not for {name}, which has its images where SRC says: leave it out")
     if images is not None and not images.is_dir():
         raise ValueError(f"--images is {images}: there is no such folder")
+    if brush is not None and not format_.scribbles:
+        raise ValueError(f"--brush is not for {name}, where nothing is painted by brush: leave it out")
     # As seen from here, and not from SRC.
-    options = {} if images is None else {"images": images.resolve()}
+    options: dict[str, Any] = {} if images is None else {"images": images.resolve()}
+    if brush is not None:
+        options["brush"] = brush.value
     earlier_parts(folder)
     with stages() as note:
         note.begin("reading")
@@ -362,6 +387,7 @@ def export_format(
     from multiutility.datasets.formats.export import USUAL, earlier_export, without_others
     from multiutility.datasets.formats.imported import Imported
     from multiutility.kinds.mask import MASK
+    from multiutility.kinds.scribbles import SCRIBBLES
 
     format_ = find_format(name)
     write = format_.write
@@ -371,7 +397,7 @@ def export_format(
     with stages() as note:
         dataset, skipped = sound_samples(Imported.from_folder(opened(folder, split)), skip_bad, note)
         samples = followed(dataset.samples, len(dataset.samples), partial(note, "converting"))
-        kept = (MASK,) if format_.masks_only else USUAL
+        kept = (MASK,) if format_.masks_only else (*USUAL, *([SCRIBBLES] if format_.scribbles else []))
         if lossy:
             samples = without_others(samples, kept, loose=format_.loose_boxes)
         write(out, dataset.classes, samples, dataset.splits)

@@ -15,15 +15,20 @@ from format_cases import (
     CLASSES,
     SPLITS,
     assert_same,
+    assert_same_array,
     mixed_samples,
+    noise,
     put_image,
     put_json,
     read_all,
     with_kinds,
 )
+from multiutility.arrays import BoolArray
 from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.formats import rle_pack
 from multiutility.datasets.formats.labelstudio import read_labelstudio
 from multiutility.datasets.formats.labelstudio_export import write_labelstudio
+from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 
 HEIGHT, WIDTH = 5, 7
@@ -113,6 +118,91 @@ def test_brush_strokes_and_polygons_are_areas(tmp_path: Path) -> None:
     assert found.instances[2:, 0].tolist() == [0, 0, 3]
     assert found.instances[4, 6] == 1
     assert found.instances[0, 0] == 2
+
+
+def brush(area: BoolArray | None = None, label: str = "Cow", control: str = "tag") -> dict[str, Any]:
+    """Strokes of an area, or those that Label Studio's own converter wrote."""
+    rle = BRUSH if area is None else rle_pack.encode(np.repeat(area.ravel().astype(np.uint8) * 255, 4))
+    return result("brushlabels", {"format": "rle", "rle": rle, "brushlabels": [label]}, from_name=control)
+
+
+STROKES = [
+    [1, 0, 0, 0, 0, 0, 0],
+    [0, 0, 1, 1, 1, 1, 0],
+    [0, 0, 1, 1, 1, 1, 0],
+    [0, 0, 1, 1, 1, 1, 0],
+    [0, 0, 0, 0, 0, 0, 1],
+]
+
+
+def test_strokes_that_leave_pixels_open_are_scribbles_beside_all_else(tmp_path: Path) -> None:
+    choices = {"from_name": "c", "to_name": "img", "type": "choices", "value": {"choices": ["Cow", "Sky"]}}
+    found = import_one(tmp_path, brush(), rectangle(0, 0, 100, 100), choices)
+    assert found.mask is None
+    assert found.instances is None
+    assert found.scribbles is not None
+    assert found.scribbles.tolist() == STROKES
+    assert found.tags == (0, 1)
+    assert found.boxes == (PixelBox(0, 0, 0, 7, 5),)
+    # The box says what it said before: a mask would be all that counts.
+    assert found.partition(2).boxed == (0,)
+
+
+@pytest.mark.parametrize(("n_open", "is_mask"), [(0, True), (1, True), (2, False)])
+def test_strokes_that_cover_the_image_are_a_mask(tmp_path: Path, n_open: int, is_mask: bool) -> None:
+    rest = np.array(STROKES) == 0
+    rest[0, 1 : 1 + n_open] = False
+    found = import_one(tmp_path, brush(), brush(rest, "Sky"))
+    painted = np.where(rest, 2, STROKES)
+    assert (found.mask is not None, found.scribbles is not None) == (is_mask, not is_mask)
+    np.testing.assert_array_equal(found.mask if is_mask else found.scribbles, painted)
+    if is_mask:
+        np.testing.assert_array_equal(found.instances, painted)
+
+
+def test_what_strokes_are_may_be_said_by_an_option_or_by_their_control(tmp_path: Path) -> None:
+    def read(one: dict[str, Any], **options: Any) -> tuple[bool, bool]:
+        found = import_tasks(tmp_path, task(one), **options)["photo"]
+        return found.mask is not None, found.scribbles is not None
+
+    everything = np.ones((HEIGHT, WIDTH), dtype=np.bool_)
+    assert read(brush(), brush="mask") == (True, False)
+    assert read(brush(control="mask")) == (True, False)
+    assert read(brush(control="mask"), brush="scribbles") == (False, True)
+    assert read(brush(everything)) == (True, False)
+    assert read(brush(everything, control="scribbles")) == (False, True)
+    assert read(brush(everything), brush="scribbles") == (False, True)
+
+
+def test_strokes_of_several_controls_are_told_apart(tmp_path: Path) -> None:
+    top = np.zeros((HEIGHT, WIDTH), dtype=np.bool_)
+    top[0] = True
+    found = import_one(tmp_path, brush(control="mask"), brush(top, "Sky", "scribbles"))
+    assert found.mask is not None
+    assert found.scribbles is not None
+    assert found.mask.tolist() == STROKES
+    assert found.scribbles.tolist() == (2 * top).tolist()
+    found = import_one(tmp_path, brush(), brush(top, "Sky", "scribbles"))
+    assert found.mask is None
+    np.testing.assert_array_equal(found.scribbles, np.where(STROKES, STROKES, 2 * top))
+
+
+def test_scribbles_come_back(tmp_path: Path) -> None:
+    strokes = np.zeros((HEIGHT, WIDTH), dtype=np.uint8)
+    strokes[0, 1:6], strokes[3] = 1, 3
+    everywhere = np.full((HEIGHT, WIDTH), 2, dtype=np.uint8)
+    mask = np.where(strokes, 0, 2).astype(np.uint8)
+    told = [
+        PixelAnnotation(tags=(0,), boxes=(PixelBox(1, 0, 1, 4, 3),), scribbles=strokes),
+        PixelAnnotation(scribbles=everywhere),
+        PixelAnnotation(mask=mask, scribbles=strokes),
+    ]
+    samples = [NewSample(f"photo{n}", noise(HEIGHT, WIDTH), one) for n, one in enumerate(told)]
+    write_labelstudio(tmp_path / "out", CLASSES, samples)
+    found = read_labelstudio(tmp_path / "out")
+    assert_same(found, samples, objects=False)
+    for one, wanted in zip(read_all(found).values(), told, strict=True):
+        assert_same_array(one.scribbles, wanted.scribbles)
 
 
 def test_labels_may_be_apart_from_rectangles(tmp_path: Path) -> None:

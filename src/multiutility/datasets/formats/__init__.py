@@ -24,7 +24,8 @@ class Format:
     ``read(source, **options)`` gives an ``Imported``, whose parts are what ``write_dataset`` takes; the
     option ``images``, a folder, is there if the format ``takes_images`` from elsewhere.
     ``write(out, classes, samples, splits, **options)`` is None if the format can only be read; the option
-    ``lossy`` is there if it has ``masks_only``. With ``loose_boxes``, it says which boxes are loose.
+    ``lossy`` is there if it has ``masks_only``. With ``loose_boxes``, it says which boxes are loose; with
+    ``scribbles``, it keeps these, and to read, there is the option ``brush``.
     """
 
     help: str
@@ -33,6 +34,7 @@ class Format:
     takes_images: bool = False
     masks_only: bool = False
     loose_boxes: bool = False
+    scribbles: bool = False
 
 
 def _later(module: str, function: str, **options: object) -> Callable[..., Any]:
@@ -81,6 +83,7 @@ FORMATS: dict[str, Format] = {
         _later("labelstudio", "read_labelstudio"),
         _later("labelstudio_export", "write_labelstudio"),
         takes_images=True,
+        scribbles=True,
     ),
     "masks": Format(
         "a folder of images and one of masks: indices, 0 for void, or colors",

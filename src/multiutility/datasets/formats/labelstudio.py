@@ -1,8 +1,9 @@
 """Label Studio: tasks with regions in percent of the image.
 
-Choices for the whole image are tags, rectangles are boxes, keypoints are seeds; polygons and brush strokes
-make the mask, the later over the earlier, and each is an object. Of several annotations of a task, the last
-that was not cancelled counts, or of those marked as ground truth.
+Choices for the whole image are tags, rectangles are boxes, keypoints are seeds; polygons make the mask, the
+later over the earlier, and each is an object. Brush strokes are scribbles, or paint the mask, too: see
+``labelstudio_brush``. Of several annotations of a task, the last that was not cancelled counts, or of those
+marked as ground truth.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import rle_pack
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
-from multiutility.datasets.formats.regions import Canvas, fill_polygon
+from multiutility.datasets.formats.labelstudio_brush import NAMED, Brush, Painting
+from multiutility.datasets.formats.regions import fill_polygon
 from multiutility.datasets.formats.source import Record, image_files, read_json, read_xml, unique_names
 from multiutility.datasets.images import FORMATS, image_size
 from multiutility.datasets.limits import file_name_problem, objects_problem
@@ -53,8 +55,14 @@ class Region:
 
     @property
     def is_area(self) -> bool:
-        """Whether it is painted into the mask."""
+        """Whether it is painted: a polygon, or brush strokes."""
         return self.value.has("rle") or self.value.has("points")
+
+    def use(self, brush: Brush) -> Brush:
+        """Return what an area is: polygons a mask, strokes what is asked for, or what their control says."""
+        if self.value.has("points"):
+            return "mask"
+        return NAMED.get(str(self.record.fields.get("from_name")), "auto") if brush == "auto" else brush
 
 
 class Files:
@@ -69,13 +77,18 @@ class Files:
 
 
 def read_labelstudio(
-    source: str | Path, *, images: str | Path | None = None, predictions: bool = False
+    source: str | Path,
+    *,
+    images: str | Path | None = None,
+    predictions: bool = False,
+    brush: Brush = "auto",
 ) -> Imported:
     """Read tasks that Label Studio exported as JSON: a file, or all in a folder; images are found by name.
 
     ``images`` is the folder of images, by default that of the tasks, with all in it. ``predictions`` count
-    where there is no annotation if asked for. The order of classes is that of ``config.xml``, if it is
-    there.
+    where there is no annotation if asked for. ``brush`` says what brush strokes are; by ``auto``, they are
+    scribbles unless they cover the image, or there are polygons beside them. The order of classes is that of
+    ``config.xml``, if it is there.
     """
     path = Path(source)
     home = Enclosed(path if path.is_dir() else path.parent)
@@ -97,7 +110,9 @@ def read_labelstudio(
     def read(k: int) -> NewSample:
         annotation = annotations[order[k]]
         height, width = image_size(order[k])
-        told = read_annotation(annotation, classes, height, width) if annotation else PixelAnnotation()
+        told = PixelAnnotation()
+        if annotation:
+            told = read_annotation(annotation, classes, height, width, brush)
         return NewSample(names[order[k]], order[k], told)
 
     splits: dict[str, list[str]] = {}
@@ -223,22 +238,26 @@ def find_classes(home: Enclosed, annotations: list[Record]) -> Classes:
     return name_classes(home.root, [*names, *sorted(found - names.keys())], things)
 
 
-def read_annotation(annotation: Record, classes: Classes, height: int, width: int) -> PixelAnnotation:
+def read_annotation(
+    annotation: Record, classes: Classes, height: int, width: int, brush: Brush
+) -> PixelAnnotation:
     """Annotation of an image."""
-    canvas = Canvas(height, width)
+    uses = {region.use(brush) for region in regions(annotation) if region.is_area}
+    painting = Painting(height, width, uses)
     boxes, seeds = [], []
     for number, region in enumerate(regions(annotation), start=1):
         check_region(region, height, width)
         for label in map(classes.label, region.names):
             if region.is_area:
                 region.record.check(objects_problem(number))
-                canvas.paint(read_area(region, height, width), label, number)
+                painting.paint(read_area(region, height, width), label, number, region.use(brush))
             elif region.is_box:
                 boxes.append(read_box(region, label, height, width))
             else:
                 seeds.append(read_seed(region, label, height, width))
     tags = tuple(dict.fromkeys(map(classes.label, read_choices(annotation))))
-    return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), instances=canvas.instances)
+    mask, instances, scribbles = painting.finish()
+    return PixelAnnotation(mask, tags, tuple(boxes), tuple(seeds), scribbles, instances=instances)
 
 
 def check_region(region: Region, height: int, width: int) -> None:

@@ -10,20 +10,36 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from multiutility.arrays import BoolArray
 from multiutility.datasets.classes import Classes, color_text
 from multiutility.datasets.formats import rle_pack
-from multiutility.datasets.formats.export import Placed, filling, place_samples, segments, write_json
+from multiutility.datasets.formats.export import (
+    USUAL,
+    Placed,
+    filling,
+    place_samples,
+    segments,
+    write_json,
+)
 from multiutility.datasets.formats.imported import find_in_splits
 from multiutility.datasets.formats.labelstudio import CONFIG
 from multiutility.datasets.tables import write_text
 from multiutility.datasets.writing import NewSample
+from multiutility.kinds.objects import labels_of
+from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.tags import TAGS
 
 Json = dict[str, Any]
 
 IMAGES, TASKS = "images", "tasks.json"
 # Controls of the labeling configuration: their names, and what they and their results are called.
-CONTROLS = {"box": "RectangleLabels", "seed": "KeyPointLabels", "brush": "BrushLabels"}
+# The names of the two brushes tell what their strokes are, see ``labelstudio_brush``.
+CONTROLS = {
+    "box": "RectangleLabels",
+    "seed": "KeyPointLabels",
+    "scribbles": "BrushLabels",
+    "mask": "BrushLabels",
+}
 # Of a keypoint, in percent of the width; it only says how large it is drawn.
 POINT_SIZE = 0.5
 
@@ -39,12 +55,14 @@ def write_labelstudio(
     """Write samples for Label Studio: ``images``, ``tasks.json``, and ``config.xml`` to set up a project.
 
     Tasks look for images in local storage: serve the folder as such. Masks are brush strokes, one for each
-    object or class. With ``predictions``, they are proposals to correct instead of finished annotations.
+    object or class, and so are scribbles, by another control. With ``predictions``, all are proposals to
+    correct instead of finished annotations.
     """
     split_of = find_in_splits(splits or {})
     tasks = []
     with filling(out) as folder:
-        for number, sample in enumerate(place_samples(folder / IMAGES, classes, samples), start=1):
+        placed = place_samples(folder / IMAGES, classes, samples, kept=(*USUAL, SCRIBBLES))
+        for number, sample in enumerate(placed, start=1):
             data: Json = {"image": f"/data/local-files/?d={IMAGES}/{quote(sample.file)}"}
             if sample.name in split_of:
                 data["split"] = split_of[sample.name]
@@ -71,8 +89,10 @@ def results(sample: Placed, classes: Classes) -> Iterator[tuple[str, str, Json]]
         names = [classes[label].name for label in TAGS.labels(annotation.tags)]
         yield "tags", "choices", {"choices": names}
     for segment in segments(annotation, classes):
-        words = np.repeat(segment.area.ravel().astype(np.uint8) * 255, 4)
-        yield region("brush", classes[segment.label].name, {"format": "rle", "rle": rle_pack.encode(words)})
+        yield region("mask", classes[segment.label].name, strokes(segment.area))
+    if annotation.scribbles is not None:
+        for label in labels_of(annotation.scribbles):
+            yield region("scribbles", classes[label].name, strokes(annotation.scribbles == label + 1))
     for box in annotation.boxes:
         place = {"x": 100 * box.left / width, "y": 100 * box.top / height, "rotation": 0}
         size = {
@@ -83,6 +103,12 @@ def results(sample: Placed, classes: Classes) -> Iterator[tuple[str, str, Json]]
     for seed in annotation.seeds:
         place = {"x": 100 * (seed.x + 0.5) / width, "y": 100 * (seed.y + 0.5) / height, "width": POINT_SIZE}
         yield region("seed", classes[seed.label].name, place)
+
+
+def strokes(area: BoolArray) -> Json:
+    """Return an area as painted: four values for each pixel, all opaque or none."""
+    words = np.repeat(area.ravel().astype(np.uint8) * 255, 4)
+    return {"format": "rle", "rle": rle_pack.encode(words)}
 
 
 def region(name: str, label: str, value: Json) -> tuple[str, str, Json]:
@@ -99,6 +125,8 @@ def configuration(classes: Classes) -> str:
     for one in classes:
         ElementTree.SubElement(tags, "Choice", value=one.name)
     for name, control in CONTROLS.items():
+        # The two brushes would look the same.
+        ElementTree.SubElement(view, "Header", value=name.capitalize(), size="5")
         labels = ElementTree.SubElement(view, control, name=name, toName="image")
         for one in classes:
             ElementTree.SubElement(labels, "Label", value=one.name, background=color_text(one.color))
