@@ -45,11 +45,20 @@ def put_stanford_with_horizons(folder: Path) -> None:
     (folder / "horizons.txt").write_text(f"{name} 3 2 1\n")
 
 
+def put_openimages(folder: Path) -> None:
+    for name in ("0a", "0b"):
+        put_image(folder / "images" / f"{name}.jpg", 2, 3)
+    rows = "ImageID,Source,LabelName,Confidence\n0a,verification,/m/07j7r,1\n"
+    (folder / "train-annotations-human-imagelabels.csv").write_text(rows)
+    (folder / "class-descriptions.csv").write_text("/m/07j7r,Tree\n")
+
+
 PUT: dict[str, Callable[[Path], None]] = {
     NATIVE: put_native,
     "msrc": put_msrc_with_list,
     "siftflow": put_siftflow_with_list,
     "stanford": put_stanford_with_horizons,
+    "openimages": put_openimages,
 }
 # The others are read as voc and masks are.
 READERS = [NATIVE, *(name for name in FORMATS if name not in {"voc-corners", "masks-255", "scribbles"})]

@@ -126,7 +126,8 @@ def convert(
         typer.Option(
             "--images",
             metavar="FOLDER",
-            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks, scribbles).",
+            help="Import: where images are, if not where SRC has them (coco, labelstudio, masks, scribbles, "
+            "openimages).",
         ),
     ] = None,
     brush: Annotated[
@@ -155,7 +156,7 @@ def convert(
     """Import annotations of other programs into a dataset folder, or export them.
 
     Formats: coco, coco-panoptic, voc, labelme, labelstudio, masks, color-masks; and to import only,
-    voc-corners, masks-255, msrc, siftflow, stanford.
+    voc-corners, masks-255, scribbles, openimages, msrc, siftflow, stanford.
 
     The same command again replaces what it made, if nobody has changed it since.
 

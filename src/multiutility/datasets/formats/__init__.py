@@ -109,6 +109,11 @@ FORMATS: dict[str, Format] = {
         _later("masks", "read_scribbles"),
         takes_images=True,
     ),
+    "openimages": Format(
+        "Open Images: labels of whole images that people verified, in CSV files, as open tags",
+        _later("openimages", "read_openimages"),
+        takes_images=True,
+    ),
     "msrc": Format("MSRCv2 as published: Images, GroundTruth with colors", _later("msrc", "read_msrc")),
     "siftflow": Format(
         "SIFT-flow as published: Images, SemanticLabels with .mat files", _later("siftflow", "read_siftflow")
