@@ -456,6 +456,26 @@ def test_scribbles_of_two_windows_are_joined(studio: Studio) -> None:
     assert (found[40, 10], found[40, 110], found[90, 64]) == (3, 4, 6)
 
 
+def test_a_picture_that_is_left_takes_no_strokes(studio: Studio) -> None:
+    page = studio.open(BARE, "scribbles")
+    place = center(page)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/images/train-0004", hold)
+    page.keyboard.press(".")
+    while not held:
+        page.wait_for_timeout(20)
+    drag(page, place(20.5, 48.5), place(60.5, 48.5))
+    held[0].continue_()
+    page.wait_for_selector("canvas[aria-label='Picture train-0004']")
+    drag(page, place(20.5, 48.5), place(60.5, 48.5))
+    saved(page)
+    assert [path.stem for path in (studio.folder / "scribbles").iterdir()] == ["train-0004"]
+
+
 def test_windows_of_one_browser_follow_each_other(studio: Studio) -> None:
     one = studio.open(BARE)
     two = one.context.new_page()

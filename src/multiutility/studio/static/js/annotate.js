@@ -172,6 +172,8 @@ class AnnotatePage {
 
   close() {
     this.closed = true;
+    // It is seen until the next one has come, but its keys are gone: strokes would have a label that nobody chose.
+    this.canvas.style.pointerEvents = "none";
     this.document.removeEventListener("change", this.onChange);
     window.removeEventListener("keydown", this.onKey);
     window.removeEventListener("keyup", this.onKeyUp);
