@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.images import read_mask
+from multiutility.datasets.images import read_mask, write_mask
 from multiutility.studio import review
 from studio_cases import (
     COW,
@@ -272,6 +272,21 @@ def test_damaged_files_do_not_stop_the_rest(client: httpx.Client, folder: Path) 
     assert answer.status_code == 422
     assert "two.png" in answer.json()["error"]
     assert client.get("/api/images/one").status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["masks", "scribbles"])
+def test_indices_beyond_the_classes_are_told_to_who_opens_them(
+    client: httpx.Client, folder: Path, kind: str
+) -> None:
+    (folder / kind).mkdir(exist_ok=True)
+    write_mask(folder / kind / "one.png", np.full(SIZE, 9, np.uint8), np.zeros((256, 3), np.uint8))
+    while (listed := client.get("/api/images").json())["unread"]:
+        time.sleep(0.01)
+    (row,) = (row for row in listed["images"] if row["name"] == "one")
+    assert row["labels"] == [0, 2]
+    answer = client.get(f"/api/images/one/{'mask' if kind == 'masks' else kind}")
+    assert answer.status_code == 422
+    assert "there are 3 classes" in answer.json()["error"]
 
 
 def test_nothing_to_learn_from(client: httpx.Client, folder: Path) -> None:

@@ -196,6 +196,10 @@ def test_label_undo_reload(studio: Studio) -> None:
     page.keyboard.press("Control+z")
     saved(page)
     assert np.array_equal(read_mask(studio.folder / "masks" / f"{BARE}.png"), mask)
+    page.keyboard.press("e")
+    page.mouse.click(*place(64.5, 48.5), button="right")
+    saved(page)
+    assert read_mask(studio.folder / "masks" / f"{BARE}.png")[48, 64] == 0
 
     page.reload()
     page.wait_for_selector("canvas.picture")
@@ -416,6 +420,24 @@ def test_scribble_erase_undo_reload(studio: Studio) -> None:
     page.get_by_role("button", name="Clear").click()
     saved(page)
     assert DatasetFolder(studio.folder)[BARE].kinds == {"tags"}
+
+
+def test_keys_wait_for_the_end_of_a_stroke(studio: Studio) -> None:
+    page = studio.open(BARE, "scribbles")
+    place = center(page)
+    page.keyboard.press("9")
+    page.mouse.move(*place(20.5, 48.5))
+    page.mouse.down()
+    page.mouse.move(*place(40.5, 48.5), steps=4)
+    for key in ("m", ".", "Control+z", "3"):
+        page.keyboard.press(key)
+    page.mouse.move(*place(60.5, 48.5), steps=4)
+    page.mouse.up()
+    saved(page)
+    assert (strokes(studio)[48, 20:60] == 9).all()
+    page.keyboard.press("Control+z")
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].kinds == frozenset()
 
 
 def test_strokes_have_a_rim_that_is_seen(studio: Studio) -> None:

@@ -140,7 +140,9 @@ class Studio:
             if None in states.values() and sample.name not in self._damaged:
                 unread.append(sample.name)
             labels.update(marks.labels, *(state.labels for state in states.values() if state))
-            row: dict[str, Any] = {"name": sample.name, "labels": sorted(labels)}
+            # Who opens an image with others is told.
+            known = sorted(label for label in labels if label < len(dataset.classes))
+            row: dict[str, Any] = {"name": sample.name, "labels": known}
             row["stamp"] = (stamp(sample.path) or (0,))[0]
             row |= {kind: len(getattr(marks, kind)) for kind in TABLES}
             row |= {kind: True if state is None else state.count for kind, state in states.items()}

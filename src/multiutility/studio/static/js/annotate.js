@@ -359,8 +359,9 @@ class AnnotatePage {
 
   // Keys
 
+  // Not in the middle of a stroke: another tool, or another picture, would not know its beginning.
   key(event) {
-    if (typing(event) || document.querySelector("dialog[open]")) return;
+    if (typing(event) || this.working || document.querySelector("dialog[open]")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (event.ctrlKey || event.metaKey) {
       if (key === "z" && event.shiftKey) this.document.redo();
