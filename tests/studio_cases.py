@@ -75,8 +75,16 @@ def horizon() -> NDArray[np.uint8]:
     return mask
 
 
+def scribbled() -> NDArray[np.uint8]:
+    """A stroke of a cow, and two of grass."""
+    strokes = np.zeros(SIZE, np.uint8)
+    strokes[10:13, 5:30] = 3
+    strokes[40, 2:50] = strokes[45, 2:50] = 1
+    return strokes
+
+
 def packed(mask: NDArray[np.uint8]) -> bytes:
-    """As the page sends masks."""
+    """As the page sends index images."""
     return zlib.compress(mask.tobytes())
 
 

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.contents import ImageNames, Labels, read_entries
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.images import read_mask
+from multiutility.datasets.images import read_mask, write_mask
 from multiutility.datasets.validate import validate
 from multiutility.kinds import TABLES, PixelBox, PixelSeed
 from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
 from multiutility.studio.lock import only_studio
 from multiutility.studio.table_rows import write_rows
-from studio_cases import COW, NAMES, SIZE, horizon, marks
+from studio_cases import COW, NAMES, SIZE, horizon, marks, scribbled
 
 EXCEL = "\ufeffImage,Label,left,top,right,bottom,observer\r\n"
 
@@ -53,7 +54,7 @@ def test_stale_writes_change_nothing(folder: Path) -> None:
         annotations.write_marks("one", marks(["cow"]), old)
     assert (folder / "tags.csv").read_bytes() == before
     with pytest.raises(StaleWriteError):
-        annotations.write_mask("two", horizon(), "none")
+        annotations.write_pixels("two", "mask", horizon(), "none")
     assert np.array_equal(read_mask(folder / "masks" / "two.png"), horizon())
 
 
@@ -177,21 +178,60 @@ def test_nonsense_is_refused(folder: Path, wrong: object) -> None:
 
 def test_masks(folder: Path) -> None:
     annotations = Annotations(folder)
-    assert annotations.mask("drei ü") == (None, "none")
+    assert annotations.pixels("drei ü", "mask") == (None, "none")
     mask = np.zeros(SIZE, np.uint8)
     mask[3:5, 7:9] = 3
-    new = annotations.write_mask("drei ü", mask, "none")
-    found, now = annotations.mask("drei ü")
+    new = annotations.write_pixels("drei ü", "mask", mask, "none")
+    found, now = annotations.pixels("drei ü", "mask")
     assert found is not None
     assert now == new
     assert np.array_equal(found, mask)
-    assert annotations.mask_state("drei ü").labels == {2}
+    assert annotations.pixel_state("drei ü", "mask").labels == {2}
     assert np.array_equal(read_mask(folder / "masks" / "drei ü.png"), mask)
-    assert annotations.write_mask("drei ü", np.zeros(SIZE, np.uint8), new) == "none"
+    assert annotations.write_pixels("drei ü", "mask", np.zeros(SIZE, np.uint8), new) == "none"
     assert not (folder / "masks" / "drei ü.png").exists()
     for wrong in (np.full(SIZE, 4, np.uint8), np.ones((48, 65), np.uint8)):
         with pytest.raises(ValueError, match=r"classes|width"):
-            annotations.write_mask("drei ü", wrong, "none")
+            annotations.write_pixels("drei ü", "mask", wrong, "none")
+
+
+def test_scribbles_stand_beside_all_else(folder: Path) -> None:
+    annotations = Annotations(folder)
+    before, strokes = annotations.marks("one"), scribbled()
+    new = annotations.write_pixels("one", "scribbles", strokes, "none")
+    state = annotations.pixel_state("one", "scribbles")
+    assert (state.version, state.count) == (new, 3)
+    assert state.labels == {0, 2}
+    sample = DatasetFolder(folder)["one"]
+    assert np.array_equal(read_mask(folder / "scribbles" / "one.png"), strokes)
+    assert sample.kinds == {"tags", "boxes", "scribbles"}
+    assert annotations.marks("one") == before
+    assert annotations.pixel_state("one", "mask").version == "none"
+    assert validate(folder) == []
+    with pytest.raises(StaleWriteError):
+        annotations.write_pixels("one", "scribbles", np.zeros(SIZE, np.uint8), "none")
+    assert np.array_equal(read_mask(folder / "scribbles" / "one.png"), strokes)
+    assert annotations.write_pixels("one", "scribbles", np.zeros(SIZE, np.uint8), new) == "none"
+    assert not (folder / "scribbles" / "one.png").exists()
+
+
+def test_scribbles_that_somebody_else_made_are_not_overwritten(folder: Path) -> None:
+    annotations = Annotations(folder)
+    assert annotations.pixels("one", "scribbles") == (None, "none")
+    (folder / "scribbles").mkdir()
+    write_mask(folder / "scribbles" / "one.png", scribbled(), annotations.dataset().classes.palette)
+    with pytest.raises(StaleWriteError):
+        annotations.write_pixels("one", "scribbles", np.ones(SIZE, np.uint8), "none")
+    found, _ = annotations.pixels("one", "scribbles")
+    assert found is not None
+    assert np.array_equal(found, scribbled())
+
+
+@pytest.mark.parametrize("wrong", [np.full(SIZE, 4, np.uint8), np.ones((48, 65), np.uint8)])
+def test_scribbles_that_do_not_fit_are_refused(folder: Path, wrong: NDArray[np.uint8]) -> None:
+    with pytest.raises(ValueError, match=r"classes|width"):
+        Annotations(folder).write_pixels("one", "scribbles", wrong, "none")
+    assert not (folder / "scribbles").exists()
 
 
 def test_files_change_as_a_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,9 +246,12 @@ def test_files_change_as_a_whole_or_not_at_all(folder: Path, monkeypatch: pytest
         with pytest.raises(OSError, match="No space"):
             annotations.write_marks("one", marks(["sky"], [COW]), old)
         with pytest.raises(OSError, match="No space"):
-            annotations.write_mask("one", horizon(), "none")
+            annotations.write_pixels("one", "mask", horizon(), "none")
+        with pytest.raises(OSError, match="No space"):
+            annotations.write_pixels("one", "scribbles", scribbled(), "none")
     assert (folder / "tags.csv").read_bytes() == before
     assert sorted(path.name for path in (folder / "masks").iterdir()) == ["two.png"]
+    assert list((folder / "scribbles").iterdir()) == []
     assert annotations.write_marks("one", marks(["sky"], [COW]), old)["tags"] == ["sky"]
 
 

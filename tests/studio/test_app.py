@@ -19,9 +19,20 @@ from typer.testing import CliRunner
 
 from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
-from multiutility.datasets.images import read_mask
+from multiutility.datasets.images import read_mask, write_mask
 from multiutility.studio import review
-from studio_cases import COW, NAMES, SIZE, TOKEN, horizon, marks, packed, running, write_small_model
+from studio_cases import (
+    COW,
+    NAMES,
+    SIZE,
+    TOKEN,
+    horizon,
+    marks,
+    packed,
+    running,
+    scribbled,
+    write_small_model,
+)
 
 
 def test_dataset_and_images(client: httpx.Client) -> None:
@@ -50,7 +61,7 @@ def test_dataset_and_images(client: httpx.Client) -> None:
 
 def test_marks_with_versions(client: httpx.Client, folder: Path) -> None:
     first = client.get("/api/images/drei%20%C3%BC").json()
-    assert (first["width"], first["height"], first["mask_version"]) == (64, 48, "none")
+    assert (first["width"], first["height"], first["versions"]["mask"]) == (64, 48, "none")
     headers = {"if-match": first["marks"]["version"]}
     saved = client.put("/api/images/drei%20%C3%BC/marks", json=marks(["sky"]), headers=headers)
     assert saved.status_code == 200
@@ -79,6 +90,33 @@ def test_masks_with_versions(client: httpx.Client, folder: Path) -> None:
     assert np.array_equal(read_mask(folder / "masks" / "two.png"), theirs)
     bad = client.put("/api/images/two/mask", content=b"rubbish", headers={"if-match": stale.headers["etag"]})
     assert bad.status_code == 400
+
+
+def test_scribbles_with_versions(client: httpx.Client, folder: Path) -> None:
+    before = client.get("/api/images/one").json()
+    assert before["versions"] == {"mask": "none", "scribbles": "none"}
+    nothing = client.get("/api/images/one/scribbles")
+    assert (nothing.content, nothing.headers["etag"]) == (b"", "none")
+    theirs, mine, path = scribbled(), np.full(SIZE, 2, np.uint8), "/api/images/one/scribbles"
+    saved = client.put(path, content=packed(theirs), headers={"if-match": "none"})
+    assert saved.status_code == 200
+    stale = client.put(path, content=packed(mine), headers={"if-match": "none"})
+    assert (stale.status_code, stale.headers["etag"]) == (409, saved.json()["version"])
+    assert stale.content == client.get(path).content == theirs.tobytes()
+    now = {"if-match": stale.headers["etag"]}
+    for wrong in (b"rubbish", packed(theirs[1:]), packed(mine + 2)):
+        assert client.put(path, content=wrong, headers=now).status_code == 400
+    assert np.array_equal(read_mask(folder / "scribbles" / "one.png"), theirs)
+    # All else that is said of the image stays.
+    after = client.get("/api/images/one").json()
+    assert after["marks"] == before["marks"]
+    assert after["versions"] == {"mask": "none", "scribbles": saved.json()["version"]}
+    while (listed := client.get("/api/images").json())["unread"]:
+        time.sleep(0.01)
+    (row,) = (row for row in listed["images"] if row["name"] == "one")
+    assert (row["scribbles"], row["mask"], row["labels"]) == (3, 0, [0, 2])
+    assert client.put(path, content=packed(mine * 0), headers=now).json() == {"version": "none"}
+    assert not (folder / "scribbles" / "one.png").exists()
 
 
 def test_broken_tables_are_told(client: httpx.Client, folder: Path) -> None:
@@ -234,6 +272,21 @@ def test_damaged_files_do_not_stop_the_rest(client: httpx.Client, folder: Path) 
     assert answer.status_code == 422
     assert "two.png" in answer.json()["error"]
     assert client.get("/api/images/one").status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["masks", "scribbles"])
+def test_indices_beyond_the_classes_are_told_to_who_opens_them(
+    client: httpx.Client, folder: Path, kind: str
+) -> None:
+    (folder / kind).mkdir(exist_ok=True)
+    write_mask(folder / kind / "one.png", np.full(SIZE, 9, np.uint8), np.zeros((256, 3), np.uint8))
+    while (listed := client.get("/api/images").json())["unread"]:
+        time.sleep(0.01)
+    (row,) = (row for row in listed["images"] if row["name"] == "one")
+    assert row["labels"] == [0, 2]
+    answer = client.get(f"/api/images/one/{'mask' if kind == 'masks' else kind}")
+    assert answer.status_code == 422
+    assert "there are 3 classes" in answer.json()["error"]
 
 
 def test_nothing_to_learn_from(client: httpx.Client, folder: Path) -> None:

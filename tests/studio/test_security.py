@@ -16,6 +16,7 @@ ADDRESSES = ["/", "/api/dataset", "/api/images", "/api/images/one", "/static/ind
 WRITES = [
     ("PUT", "/api/images/one/marks"),
     ("PUT", "/api/images/one/mask"),
+    ("PUT", "/api/images/one/scribbles"),
     ("POST", "/api/training"),
     ("DELETE", "/api/training"),
 ]
@@ -123,7 +124,9 @@ def test_every_answer_protects_the_page(client: httpx.Client, address: str) -> N
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-@pytest.mark.parametrize("part", ["", "/thumbnail", "/picture", "/mask", "/regions/0", "/prediction"])
+@pytest.mark.parametrize(
+    "part", ["", "/thumbnail", "/picture", "/mask", "/scribbles", "/regions/0", "/prediction"]
+)
 def test_nothing_outside_the_dataset_is_read(origin: str, name: str, part: str) -> None:
     assert raw(origin, "GET", f"/api/images/{name}{part}") == 404
 

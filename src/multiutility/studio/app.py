@@ -7,6 +7,8 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
-from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError, stamp
+from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
 from multiutility.studio.answers import (
     answer,
     failure,
@@ -41,10 +43,11 @@ from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
 from multiutility.studio.review import Review
 from multiutility.studio.security import Guard, read_body
+from multiutility.studio.stamps import stamp
 from multiutility.studio.training import BusyError, Training
 
 STATIC = Path(__file__).parent / "static"
-MAX_MASK = 32 * 2**20
+MAX_PIXELS = 32 * 2**20
 # Pictures are asked for under names that change with the file.
 LASTING = {"cache-control": "private, max-age=86400, immutable"}
 
@@ -71,8 +74,11 @@ class Studio:
             Route("/api/images", self.images),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
-            Route(one + "/mask", self.mask),
-            Route(one + "/mask", self.put_mask, methods=["PUT"]),
+            *(Route(f"{one}/{kind}", partial(self.pixels, kind)) for kind in INDEX_IMAGES),
+            *(
+                Route(f"{one}/{kind}", partial(self.put_pixels, kind), methods=["PUT"])
+                for kind in INDEX_IMAGES
+            ),
             Route(one + "/thumbnail", self.thumbnail),
             Route(one + "/picture", self.picture),
             Route(one + "/regions/{level:int}", self.regions),
@@ -129,26 +135,30 @@ class Studio:
         unread = []
         rows = []
         for sample in dataset:
-            marks, in_mask = sample.marks, self.annotations.known_labels(sample)
-            if in_mask is None and sample.name not in self._damaged:
+            marks, labels = sample.marks, set[int]()
+            states = {kind: self.annotations.known_pixels(sample, kind) for kind in INDEX_IMAGES}
+            if None in states.values() and sample.name not in self._damaged:
                 unread.append(sample.name)
-            row: dict[str, Any] = {"name": sample.name, "labels": sorted(marks.labels | (in_mask or set()))}
+            labels.update(marks.labels, *(state.labels for state in states.values() if state))
+            # Who opens an image with others is told.
+            known = sorted(label for label in labels if label < len(dataset.classes))
+            row: dict[str, Any] = {"name": sample.name, "labels": known}
             row["stamp"] = (stamp(sample.path) or (0,))[0]
             row |= {kind: len(getattr(marks, kind)) for kind in TABLES}
-            row |= {kind: kind in sample.kinds for kind in INDEX_IMAGES}
+            row |= {kind: True if state is None else state.count for kind, state in states.items()}
             if sample.name in confidence:
                 row["confidence"] = confidence[sample.name]
             rows.append(row)
-        # Labels in masks are for the filter only: they are read while the page is shown already.
+        # What is in index images is for filter and badges: they are read while the page is shown already.
         if unread and not self._reader.is_alive():
-            self._reader = threading.Thread(target=self._read_masks, args=(unread,), daemon=True)
+            self._reader = threading.Thread(target=self._read_pixels, args=(unread,), daemon=True)
             self._reader.start()
         return {"images": rows, "unread": len(unread)}
 
-    def _read_masks(self, names: list[str]) -> None:
-        for name in names:
+    def _read_pixels(self, names: list[str]) -> None:
+        for name, kind in product(names, INDEX_IMAGES):
             try:
-                self.annotations.mask_state(name)
+                self.annotations.pixel_state(name, kind)
             except (DatasetError, UnknownImageError):
                 self._damaged.add(name)  # who opens the image is told
 
@@ -165,7 +175,7 @@ class Studio:
             "height": height,
             "stamp": (stamp(sample.path) or (0,))[0],
             "marks": self.annotations.marks(name),
-            "mask_version": self.annotations.mask_state(name).version,
+            "versions": {kind: self.annotations.pixel_state(name, kind).version for kind in INDEX_IMAGES},
         }
 
     async def put_marks(self, request: Request) -> Response:
@@ -177,25 +187,26 @@ class Studio:
         except StaleWriteError:
             return await answer(self.annotations.marks, name, status=409)
 
-    async def mask(self, request: Request) -> Response:
-        """Values of a mask, a byte for each pixel; nothing if there is none."""
-        mask, version = await run_in_threadpool(self.annotations.mask, request.path_params["name"])
-        return packed_pixels(np.zeros(0, np.uint8) if mask is None else mask, {"etag": version})
+    async def pixels(self, kind: str, request: Request) -> Response:
+        """Values of an index image, a byte for each pixel; nothing if there is none."""
+        return await self._pixels(kind, request.path_params["name"])
 
-    async def put_mask(self, request: Request) -> Response:
-        """Write a mask: a byte for each pixel, packed by zlib."""
+    async def _pixels(self, kind: str, name: str, status: int = 200) -> Response:
+        pixels, version = await run_in_threadpool(self.annotations.pixels, name, kind)
+        return packed_pixels(np.zeros(0, np.uint8) if pixels is None else pixels, {"etag": version}, status)
+
+    async def put_pixels(self, kind: str, request: Request) -> Response:
+        """Write an index image: a byte for each pixel, packed by zlib."""
         name = request.path_params["name"]
-        body, version = await read_body(request, MAX_MASK), request.headers.get("if-match", "")
+        body, version = await read_body(request, MAX_PIXELS), request.headers.get("if-match", "")
         try:
-            return await answer(self._put_mask, name, body, version)
+            return await answer(self._put_pixels, kind, name, body, version)
         except StaleWriteError:
-            mask, current = await run_in_threadpool(self.annotations.mask, name)
-            pixels = np.zeros(0, np.uint8) if mask is None else mask
-            return packed_pixels(pixels, {"etag": current}, status=409)
+            return await self._pixels(kind, name, status=409)
 
-    def _put_mask(self, name: str, body: bytes, version: str) -> dict[str, Any]:
-        mask = unpacked(body, self.annotations.sample(name).size())
-        return {"version": self.annotations.write_mask(name, mask, version)}
+    def _put_pixels(self, kind: str, name: str, body: bytes, version: str) -> dict[str, Any]:
+        pixels = unpacked(body, self.annotations.sample(name).size())
+        return {"version": self.annotations.write_pixels(name, kind, pixels, version)}
 
     async def thumbnail(self, request: Request) -> Response:
         """A small JPEG."""
@@ -246,7 +257,9 @@ class Studio:
         """Start training."""
         options = Options.from_json(await read_json_body(request))
         if not annotated(await run_in_threadpool(self.annotations.dataset))["any"]:
-            raise ValueError("nothing is annotated yet: give some images tags, boxes, points or masks first")
+            raise ValueError(
+                "nothing is annotated yet: give some images tags, boxes, points, scribbles or masks first"
+            )
         await self.training.start(options)
         return JSONResponse(self.training.state(), 202)
 

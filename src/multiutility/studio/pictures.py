@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.display import jpeg
 from multiutility.datasets.files import replacing
-from multiutility.studio.annotations import stamp
+from multiutility.studio.stamps import stamp
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.regions.superpixels import RegionMerging
 

@@ -18,8 +18,8 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import Sample
 from multiutility.datasets.images import read_mask, write_image, write_mask
 from multiutility.datasets.tables import write_text
-from multiutility.studio.annotations import Stamp, stamp
 from multiutility.studio.places import Places, StudioWarning, read_json
+from multiutility.studio.stamps import Stamp, stamp
 from multiutility.vision.model_file import ModelFileError, read_model
 from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.predictor import Predictor

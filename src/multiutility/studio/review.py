@@ -116,14 +116,14 @@ class Review:
         part, end = training_part(self._annotations.dataset()), time.monotonic() + PATIENCE
 
         def labels_of(sample: Sample) -> frozenset[int]:
-            known = self._annotations.known_labels(sample)
+            known = self._annotations.known_pixels(sample, MASK.name)
             if known is None and time.monotonic() > end:
                 raise TimeoutError  # caught below
             try:
-                known = self._annotations.mask_state(sample.name).labels if known is None else known
+                state = known or self._annotations.pixel_state(sample.name, MASK.name)
             except DatasetError:
                 return frozenset()  # who opens the image is told
-            return frozenset(label for label in known if label < len(part.classes))
+            return frozenset(label for label in state.labels if label < len(part.classes))
 
         try:
             return [group.advice(part.classes.names) for group in unidentified_labels(part, labels_of)]
@@ -172,7 +172,7 @@ class Review:
         """Return the confusion of an image, or None if it is not predicted, or may not be computed now."""
         if not self._predictions.is_there(model, sample):
             return None
-        version = self._annotations.mask_state(sample.name).version
+        version = self._annotations.pixel_state(sample.name, MASK.name).version
         key = (sample.name, model.key, version, dataset.classes)
         if key not in self._confusions and compute:
             truth, predicted = sample.mask(), self._predictions.read(model, sample)[0]

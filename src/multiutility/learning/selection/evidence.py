@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,15 +47,30 @@ def scores(matrix: FloatArray) -> FloatArray:
     return np.array((accuracy(matrix), mean_recall(matrix), mean_iou(matrix)))
 
 
+def shown_scores(matrix: FloatArray) -> FloatArray:
+    """The same, but with the IoU of labels that occur: what few examples do not show says nothing of others.
+
+    >>> matrix = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> scores(matrix).round(3), shown_scores(matrix).round(3)
+    (array([0.875, 0.875, 0.583]), array([0.875, 0.875, 0.875]))
+    """
+    absent = np.flatnonzero(matrix.sum(axis=1) <= 0).tolist()
+    return np.array((accuracy(matrix), mean_recall(matrix), mean_iou(matrix, rare=absent)))
+
+
 def merit(matrices: Sequence[FloatArray]) -> float:
     """Mean of the measures, of all examples together."""
     return float(scores(np.sum(matrices, axis=0)).mean())
 
 
-def resampled(matrices: Sequence[FloatArray], random_state: int = 0) -> FloatArray:
+def resampled(
+    matrices: Sequence[FloatArray],
+    random_state: int = 0,
+    measure: Callable[[FloatArray], FloatArray] = scores,
+) -> FloatArray:
     """Scores [B, 3] of examples that are drawn with replacement; the same draws for as many examples."""
     stack = np.array(matrices)
-    return np.array([scores(np.tensordot(times, stack, 1)) for times in draws(len(stack), random_state)])
+    return np.array([measure(np.tensordot(times, stack, 1)) for times in draws(len(stack), random_state)])
 
 
 def draws(n_examples: int, random_state: int = 0) -> NDArray[np.int_]:
@@ -113,9 +128,10 @@ def estimate(matrices: Sequence[FloatArray], random_state: int = 0) -> Estimate 
     n_examples = len(matrices)
     if n_examples < 3:
         return None
-    middle = scores(np.sum(matrices, axis=0))
+    middle = shown_scores(np.sum(matrices, axis=0))
     factor = student.ppf((1 + LEVEL) / 2, n_examples - 1)
-    half = np.hypot(factor * resampled(matrices, random_state).std(axis=0), STAND_IN)
+    spread = resampled(matrices, random_state, shown_scores).std(axis=0)
+    half = np.hypot(factor * spread, STAND_IN)
     low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
     rows = np.stack((middle, low, high), axis=1).tolist()
     return Estimate(*(tuple(row) for row in rows))

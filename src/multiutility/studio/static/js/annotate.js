@@ -1,21 +1,24 @@
 // One picture and its annotation.
 
 import { getBytes, getPicture, imagePath } from "./api.js";
+import { BRUSH, nextBrush, usualBrush } from "./brushes.js";
 import { openDocument } from "./document.js";
 import { h, swatch, toast, typing } from "./dom.js";
 import { Labels, isTagged, labelOfKey, newLabelButton } from "./labels.js";
+import { MaskPanel, StrokePanel } from "./panels.js";
 import { Regions } from "./regions.js";
 import { changes, neighbor, state, updateImage } from "./state.js";
+import { StrokeLayer, countStrokes } from "./strokes.js";
 import { TOOLS, colorOf } from "./tools.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
 
 // Those whose marks are drawn one by one.
 const DRAWN = Object.entries(TOOLS).filter(([, { draw }]) => draw);
 
-const COVERED = "This picture has a mask, which says more than tags, boxes and points: they add nothing.";
+const COVERED = "This picture has a mask, which says more than tags, boxes, points and scribbles: they add nothing.";
 
-// Kept from picture to picture.
-const settings = { tool: "tags", label: null, level: 2, opacity: 0.55 };
+// Kept from picture to picture; as long as nobody chooses a size, the brush has the usual one of each picture.
+const settings = { tool: "tags", label: null, level: 2, opacity: 0.55, brush: null };
 
 export async function showAnnotate(view, name, tool, label) {
   const wanted = name ?? state.last ?? state.images[0]?.name;
@@ -32,7 +35,7 @@ export async function showAnnotate(view, name, tool, label) {
   return () => page.close();
 }
 
-function maskColors() {
+function valueColors() {
   return [[0, 0, 0, 0], ...state.dataset.classes.map((one) => [...rgb(one.color), 225])];
 }
 
@@ -46,11 +49,14 @@ class AnnotatePage {
     this.cross = null;
     this.build(view);
     this.viewport = new Viewport(this.canvas, (context, unit) => this.paint(context, unit));
-    this.maskLayer = new PixelLayer(picture, document, maskColors());
+    this.layers = {
+      mask: new PixelLayer(picture, document, valueColors()),
+      scribbles: new StrokeLayer(picture, document, valueColors()),
+    };
     this.hoverLayer = new PixelLayer(picture, document, [[0, 0, 0, 0], [255, 255, 255, 150]]);
     this.edgeLayer = new PixelLayer(picture, document, [[255, 255, 255, 150]]);
     this.viewport.show(picture, document);
-    this.updateMask(null);
+    this.updateAllPixels();
     this.listen();
     this.use(settings.tool);
     this.update();
@@ -62,6 +68,10 @@ class AnnotatePage {
 
   get tool() {
     return this.tools[settings.tool];
+  }
+
+  get brush() {
+    return settings.brush ?? usualBrush(this.document);
   }
 
   build(view) {
@@ -90,7 +100,7 @@ class AnnotatePage {
     this.hint = h("p", { id: "tool-hint", class: "hint" });
     this.labels = this.makeLabels();
     this.objects = h("ul", { class: "objects", "aria-label": "Boxes and points" });
-    this.maskPanel = this.buildMaskPanel();
+    this.panels = { mask: new MaskPanel(this, settings), scribbles: new StrokePanel(this) };
     view.replaceChildren(
       h("section", { class: "annotate" },
         h("div", { class: "toolbar" },
@@ -112,7 +122,7 @@ class AnnotatePage {
           ),
           h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit")),
         h("div", { class: "stage" }, this.canvas),
-        h("aside", { class: "side", "aria-label": "Labels" }, this.hint, this.maskPanel,
+        h("aside", { class: "side", "aria-label": "Labels" }, this.hint, Object.values(this.panels).map((panel) => panel.element),
           h("div", { class: "side-head" }, h("h2", {}, "Labels"), h("span", { class: "muted small" }, "in picture")),
           this.labels.element, newLabelButton((name) => this.added(name)), this.objects)));
   }
@@ -121,44 +131,19 @@ class AnnotatePage {
     return new Labels((name) => this.labelClicked(name), (name) => this.toggleTag(name));
   }
 
-  // Here or in another window; masks that come from there may have its color already.
+  // Here or in another window; pixels that come from there may have its color already.
   classesChanged() {
     const labels = this.makeLabels();
     this.labels.element.replaceWith(labels.element);
     this.labels = labels;
-    this.maskLayer.colors = maskColors();
-    this.updateMask(null);
+    for (const layer of Object.values(this.layers)) layer.colors = valueColors();
+    this.updateAllPixels();
     this.update();
   }
 
   added(name) {
     if (settings.tool !== "tags") this.labelClicked(name);
     this.labels.reveal(name);
-  }
-
-  buildMaskPanel() {
-    this.eraser = h(
-      "button",
-      { type: "button", "aria-pressed": "false", onclick: () => this.erase(!this.tools.mask.erasing) },
-      "Eraser",
-      h("kbd", {}, "E"),
-    );
-    this.level = h("input", { type: "range", min: 0, max: state.dataset.region_levels - 1, step: 1, value: settings.level,
-      "aria-label": "Size of the regions, from coarse to fine", onchange: () => this.setLevel(Number(this.level.value)) });
-    const opacity = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: settings.opacity, "aria-label": "Opacity of the mask",
-      oninput: () => { settings.opacity = Number(opacity.value); this.redraw(); } });
-    const fill = state.dataset.model
-      ? h(
-        "button",
-        { type: "button", title: "Color what is not colored yet as the model would", onclick: () => this.fillFromModel() },
-        "Fill in by the model",
-      )
-      : null;
-    return h("div", { class: "mask-panel" },
-      h("div", { class: "row" }, this.eraser, fill,
-        h("button", { type: "button", onclick: () => this.clearMask() }, "Clear")),
-      h("label", { class: "slider" }, h("span", {}, "Coarse"), this.level, h("span", {}, "Fine")),
-      h("label", { class: "slider" }, h("span", {}, "Photo"), opacity, h("span", {}, "Colors")));
   }
 
   listen() {
@@ -171,7 +156,7 @@ class AnnotatePage {
     canvas.addEventListener("blur", () => { this.cross = null; this.redraw(); });
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     this.onChange = ({ detail }) => {
-      if (detail.part === "mask") this.updateMask(detail.rectangle);
+      if (detail.part in this.layers) this.updatePixels(detail.part, detail.rectangle);
       this.update();
     };
     this.document.addEventListener("change", this.onChange);
@@ -187,6 +172,8 @@ class AnnotatePage {
 
   close() {
     this.closed = true;
+    // It is seen until the next one has come, but its keys are gone: strokes would have a label that nobody chose.
+    this.canvas.style.pointerEvents = "none";
     this.document.removeEventListener("change", this.onChange);
     window.removeEventListener("keydown", this.onKey);
     window.removeEventListener("keyup", this.onKeyUp);
@@ -202,7 +189,7 @@ class AnnotatePage {
   use(kind) {
     settings.tool = kind;
     for (const button of this.buttons) button.setAttribute("aria-checked", button.dataset.tool === kind);
-    this.maskPanel.hidden = kind !== "mask";
+    for (const [name, { element }] of Object.entries(this.panels)) element.hidden = name !== kind;
     this.canvas.style.cursor = this.tool.cursor;
     if (kind === "mask" && !this.regions) this.setLevel(settings.level);
     this.update();
@@ -210,7 +197,7 @@ class AnnotatePage {
 
   async setLevel(level) {
     settings.level = Math.max(0, Math.min(state.dataset.region_levels - 1, level));
-    this.level.value = settings.level;
+    this.panels.mask.level.value = settings.level;
     this.canvas.classList.add("waiting");
     try {
       const regions = await Regions.load(this.document.name, settings.level, this.document.stamp);
@@ -228,28 +215,32 @@ class AnnotatePage {
   }
 
   erase(on) {
-    this.tools.mask.erasing = on;
-    this.eraser.setAttribute("aria-pressed", on);
+    for (const [kind, { eraser }] of Object.entries(this.panels)) {
+      this.tools[kind].erasing = on;
+      eraser.setAttribute("aria-pressed", on);
+    }
+    this.redraw();
+  }
+
+  setBrush(size) {
+    settings.brush = Math.max(BRUSH.least, Math.min(BRUSH.most, size));
+    this.panels.scribbles.show(settings.brush);
+    this.redraw();
+  }
+
+  // Of the brush, or of the regions.
+  changeSize(up) {
+    if (settings.tool === "scribbles") this.setBrush(nextBrush(this.brush, up));
+    else this.setLevel(settings.level + (up ? 1 : -1));
   }
 
   async fillFromModel() {
     try {
       const { bytes } = await getBytes(imagePath(this.document.name, "/prediction"));
-      this.changeAll((value, n) => value || bytes[n]);
+      this.document.changeAll("mask", (value, n) => value || bytes[n]);
     } catch (error) {
       toast(error.message, "bad");
     }
-  }
-
-  clearMask() {
-    this.changeAll(() => 0);
-  }
-
-  changeAll(change) {
-    const { document } = this;
-    const before = document.mask.slice();
-    document.mask.set(before.map(change));
-    document.setPixels({ x: 0, y: 0, w: document.width, h: document.height }, before);
   }
 
   labelClicked(name) {
@@ -270,8 +261,8 @@ class AnnotatePage {
     const open = marks.tags.some((tag) => tag.label !== undefined);
     const tagged = marks.tags.some((tag) => isTagged(tag, name));
     const tags = tagged ? others : [...others, open ? { label: name, present: 1 } : name];
-    if (!tagged && [...marks.boxes, ...marks.seeds].some((mark) => mark.label === name)) {
-      toast(`${name} has boxes or points in this picture, so it is there.`);
+    if (!tagged && (this.strokes.has(name) || [...marks.boxes, ...marks.seeds].some((mark) => mark.label === name))) {
+      toast(`${name} has boxes, points or scribbles in this picture, so it is there.`);
     }
     this.document.setMarks({ ...marks, tags });
   }
@@ -304,11 +295,11 @@ class AnnotatePage {
     } else if (event.button === 1 || this.space || (this.tool.pans && event.button === 0)) {
       this.panning = true;
       this.canvas.style.cursor = "grabbing";
-    } else if (event.button === 0) {
+    } else if (event.button === 0 || (event.button === 2 && this.tool.erases)) {
       this.document.hold();
       this.working = true;
       this.before = this.document.past.length;
-      this.tool.down(this.place(event), this.unit);
+      this.tool.down(this.place(event), this.unit, event.button === 2);
     }
   }
 
@@ -368,8 +359,9 @@ class AnnotatePage {
 
   // Keys
 
+  // Not in the middle of a stroke: another tool, or another picture, would not know its beginning.
   key(event) {
-    if (typing(event) || document.querySelector("dialog[open]")) return;
+    if (typing(event) || this.working || document.querySelector("dialog[open]")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (event.ctrlKey || event.metaKey) {
       if (key === "z" && event.shiftKey) this.document.redo();
@@ -393,9 +385,9 @@ class AnnotatePage {
     else if (key === "." || key === "PageDown") this.step(1);
     else if (key === "ArrowLeft" && !inControl) this.step(-1);
     else if (key === "ArrowRight" && !inControl) this.step(1);
-    else if (key === "e" && settings.tool === "mask") this.erase(!this.tools.mask.erasing);
-    else if (key === "[") this.setLevel(settings.level - 1);
-    else if (key === "]") this.setLevel(settings.level + 1);
+    else if (key === "e" && this.tool.erases) this.erase(!this.tool.erasing);
+    else if (key === "[") this.changeSize(false);
+    else if (key === "]") this.changeSize(true);
     else if (key === "+" || key === "=") this.viewport.zoom(1.25);
     else if (key === "-") this.viewport.zoom(0.8);
     else if (key === "f") this.viewport.fit();
@@ -466,7 +458,7 @@ class AnnotatePage {
     const { document } = this;
     const covered = settings.tool !== "mask" && this.masked;
     this.hint.textContent = covered ? COVERED : TOOLS[settings.tool].hint;
-    this.labels.update(document.marks, settings.label, settings.tool === "tags");
+    this.labels.update(document.marks, this.strokes, settings.label, settings.tool === "tags");
     this.undoButton.disabled = !document.past.length;
     this.redoButton.disabled = !document.future.length;
     this.updateObjects();
@@ -500,11 +492,25 @@ class AnnotatePage {
     return true;
   }
 
-  updateMask(rectangle) {
-    const { mask, width } = this.document;
-    if (!this.working) this.masked = this.document.hasMask;
-    this.maskLayer.update((x, y) => mask[y * width + x], rectangle);
+  updateAllPixels() {
+    for (const kind of Object.keys(this.layers)) this.updatePixels(kind, null);
+  }
+
+  updatePixels(kind, rectangle) {
+    const { values, width } = this.document.images[kind];
+    if (!this.working) this.survey(kind);
+    this.layers[kind].update((x, y) => values[y * width + x], rectangle);
     this.redraw();
+  }
+
+  // What takes a look at all pixels: not while somebody paints.
+  survey(kind) {
+    if (kind === "mask") {
+      this.masked = this.document.hasMask;
+    } else {
+      const counts = [...countStrokes(this.document.images.scribbles)];
+      this.strokes = new Map(counts.map(([value, count]) => [state.dataset.classes[value - 1]?.name, count]));
+    }
   }
 
   updateHover(region) {
@@ -536,7 +542,8 @@ class AnnotatePage {
 
   paint(context, unit) {
     const painting = settings.tool === "mask";
-    this.maskLayer.draw(context, painting ? settings.opacity : 0.4);
+    this.layers.mask.draw(context, painting ? settings.opacity : 0.4);
+    if (!painting) this.layers.scribbles.draw(context, 1);
     if (painting && this.regions) {
       const { width, height } = this.document;
       context.drawImage(this.shadow, unit, unit, width, height);
@@ -546,6 +553,7 @@ class AnnotatePage {
     for (const [kind, { draw }] of painting ? [] : DRAWN) {
       draw(context, unit, this.document.marks[kind], this.tools[kind].chosen, settings.tool === kind);
     }
+    this.tool.draw?.(context, unit);
     if (this.cross) this.drawCross(context, unit);
   }
 

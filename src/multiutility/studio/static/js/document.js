@@ -1,8 +1,9 @@
-// The annotation of one image: marks (all but masks) and mask, with undo, saved as it changes.
+// The annotation of one image: marks (entries of tables) and index images, with undo, saved as it changes.
 
 import { RequestError, getBytes, getJson, imagePath, pack, request, sendJson } from "./api.js";
 import { ask, toast } from "./dom.js";
-import { mergeMarks, mergeMasks, sameMarks } from "./merge.js";
+import { mergeMarks, mergePixels, sameMarks } from "./merge.js";
+import { IndexImage } from "./pixels.js";
 import { knowClasses, markKinds } from "./state.js";
 
 const RETRY = 2000;
@@ -34,31 +35,46 @@ export async function openDocument(name) {
   const known = open.get(name);
   if (known?.dirty) return known;
   const found = await getJson(imagePath(name));
-  let mask = null;
-  if (found.mask_version !== "none") mask = (await getBytes(imagePath(name, "/mask"))).bytes;
-  await knowClasses(found.marks, mask);
-  const fresh = new ImageDocument(found, mask);
+  const pixels = await changedPixels(found, {});
+  await knowClasses(found.marks, Object.values(pixels));
+  const fresh = new ImageDocument(found, pixels);
   open.set(name, fresh);
   return fresh;
 }
 
+// Values of those index images that the server has in other versions than are here.
+async function changedPixels({ name, versions }, images) {
+  const kinds = Object.keys(versions).filter((kind) => versions[kind] !== (images[kind]?.version ?? "none"));
+  const found = await Promise.all(kinds.map((kind) => getBytes(imagePath(name, `/${kind}`))));
+  return Object.fromEntries(kinds.map((kind, n) => [kind, found[n].bytes]));
+}
+
 export class ImageDocument extends EventTarget {
-  constructor({ name, width, height, stamp, marks, mask_version: version }, mask) {
+  constructor({ name, width, height, stamp, marks, versions }, pixels) {
     super();
     Object.assign(this, { name, width, height, stamp });
     this.marks = plain(marks);
     this.marksBase = { marks: this.marks, version: marks.version };
-    this.mask = mask ?? new Uint8Array(width * height);
-    this.maskBase = { mask: this.mask.slice(), version };
+    this.images = Object.fromEntries(
+      Object.entries(versions).map(([kind, version]) => [kind, new IndexImage(this, pixels[kind], version)]),
+    );
     this.past = [];
     this.future = [];
     this.marksDirty = false;
-    this.maskDirty = false;
     this.trouble = null;
   }
 
+  get mask() {
+    return this.images.mask.values;
+  }
+
+  // The kind of an index image with changes that are not saved.
+  get dirtyKind() {
+    return Object.keys(this.images).find((kind) => this.images[kind].dirty);
+  }
+
   get changes() {
-    return this.marksDirty || this.maskDirty;
+    return this.marksDirty || Boolean(this.dirtyKind);
   }
 
   // Also while the last change is on its way: until the server has said so, it is not saved.
@@ -67,7 +83,7 @@ export class ImageDocument extends EventTarget {
   }
 
   get hasMask() {
-    return this.mask.some((value) => value);
+    return this.images.mask.any;
   }
 
   // Replaces the marks; a drag that goes on calls this many times with the same `stroke`, and is undone at once.
@@ -80,9 +96,17 @@ export class ImageDocument extends EventTarget {
   }
 
   // Remembers a change of pixels in a rectangle: `before` is what was there.
-  setPixels(rectangle, before) {
-    this.remember({ rectangle, before, after: copyPixels(this, rectangle) });
-    this.changed("mask", rectangle);
+  setPixels(kind, rectangle, before) {
+    this.remember({ kind, rectangle, before, after: this.images[kind].copy(rectangle) });
+    this.changed(kind, rectangle);
+  }
+
+  // Changes all pixels of an index image: `change` is given the value and the place of each.
+  changeAll(kind, change) {
+    const { values } = this.images[kind];
+    const before = values.slice();
+    values.set(before.map(change));
+    this.setPixels(kind, { x: 0, y: 0, w: this.width, h: this.height }, before);
   }
 
   remember(change) {
@@ -118,8 +142,8 @@ export class ImageDocument extends EventTarget {
     if (!change) return;
     to.push(change);
     if (change.rectangle) {
-      replacePixels(this, change.rectangle, change[now], change[then]);
-      this.changed("mask", change.rectangle);
+      this.images[change.kind].replace(change.rectangle, change[now], change[then]);
+      this.changed(change.kind, change.rectangle);
     } else {
       this.marks = mergeMarks(change[now], change[then], this.marks);
       this.changed("marks");
@@ -127,10 +151,15 @@ export class ImageDocument extends EventTarget {
   }
 
   changed(part, rectangle = null) {
-    this[`${part}Dirty`] = true;
-    this.dispatchEvent(new CustomEvent("change", { detail: { part, rectangle } }));
+    if (part === "marks") this.marksDirty = true;
+    else this.images[part].dirty = true;
+    this.tell(part, rectangle);
     told();
     this.save();
+  }
+
+  tell(part, rectangle = null) {
+    this.dispatchEvent(new CustomEvent("change", { detail: { part, rectangle } }));
   }
 
   // While the pointer is down nothing is saved: it would be many times a second.
@@ -149,7 +178,7 @@ export class ImageDocument extends EventTarget {
     while (this.changes && !this.held) {
       try {
         if (this.marksDirty) await this.saveMarks();
-        else await this.saveMask();
+        else await this.savePixels(this.dirtyKind);
         this.trouble = null;
         if (!this.changes) channel.postMessage({ name: this.name });
       } catch (error) {
@@ -179,10 +208,10 @@ export class ImageDocument extends EventTarget {
       );
       const now = await answer.json();
       if (answer.status === 409) {
-        await knowClasses(now, null);
+        await knowClasses(now, []);
         this.marks = mergeMarks(this.marksBase.marks, this.marks, plain(now));
         this.marksDirty = true;
-        this.dispatchEvent(new CustomEvent("change", { detail: { part: "marks", rectangle: null } }));
+        this.tell("marks");
         toast("Joined with what was changed in another window.");
       }
       this.marksBase = { marks: answer.status === 409 ? plain(now) : sent, version: now.version };
@@ -193,93 +222,80 @@ export class ImageDocument extends EventTarget {
     }
   }
 
-  async saveMask() {
-    const sent = this.mask.slice();
-    this.maskDirty = false;
+  async savePixels(kind) {
+    const image = this.images[kind];
+    const sent = image.values.slice();
+    image.dirty = false;
     try {
-      const answer = await request(imagePath(this.name, "/mask"),
-        { method: "PUT", headers: { "if-match": this.maskBase.version }, body: await pack(sent) });
-      if (answer.status === 409) await this.joinMask(answer);
-      else this.maskBase = { mask: sent, version: (await answer.json()).version };
+      const answer = await request(imagePath(this.name, `/${kind}`),
+        { method: "PUT", headers: { "if-match": image.version }, body: await pack(sent) });
+      if (answer.status === 409) await this.joinPixels(kind, answer);
+      else image.saved(sent, (await answer.json()).version);
     } catch (error) {
-      this.maskDirty = true;
+      image.dirty = true;
       throw error;
     }
   }
 
-  async joinMask(answer) {
+  async joinPixels(kind, answer) {
+    const image = this.images[kind];
     const bytes = new Uint8Array(await answer.arrayBuffer());
-    const theirs = bytes.length ? bytes : new Uint8Array(this.mask.length);
-    await knowClasses(this.marks, theirs);
-    const { merged, conflicts } = mergeMasks(this.maskBase.mask, this.mask, theirs);
+    const theirs = bytes.length ? bytes : new Uint8Array(image.values.length);
+    await knowClasses(this.marks, [theirs]);
+    const { merged, conflicts } = mergePixels(image.base, image.values, theirs);
     let result = merged;
     if (conflicts) {
       const choice = await ask("Painted in two windows",
         `Another window has painted some of the same places of ${this.name}. Which of the two shall stay there?`,
         [{ text: "The other window's", value: "theirs" }, { text: "Mine", value: "mine", primary: true }]);
-      if (choice === "theirs") result = mergeMasks(this.maskBase.mask, theirs, merged).merged;
+      if (choice === "theirs") result = mergePixels(image.base, theirs, merged).merged;
     }
-    this.mask.set(result);
-    this.maskBase = { mask: theirs, version: answer.headers.get("etag") };
-    this.maskDirty = true;
+    image.values.set(result);
+    image.saved(theirs, answer.headers.get("etag"));
+    image.dirty = true;
     toast("Joined with what was painted in another window.");
-    this.dispatchEvent(new CustomEvent("change", { detail: { part: "mask", rectangle: null } }));
+    this.tell(kind);
   }
 
   // The server will never take this: show what it has.
   giveUp(error) {
     toast(`Not saved: ${error.message}`, "bad");
     this.marks = this.marksBase.marks;
-    this.mask.set(this.maskBase.mask);
-    this.marksDirty = this.maskDirty = false;
+    this.marksDirty = false;
     this.past = [];
     this.future = [];
-    for (const part of ["marks", "mask"]) this.dispatchEvent(
-      new CustomEvent("change", { detail: { part, rectangle: null } }),
-    );
+    for (const image of Object.values(this.images)) {
+      image.values.set(image.base);
+      image.dirty = false;
+    }
+    for (const part of ["marks", ...Object.keys(this.images)]) this.tell(part);
   }
 
   // Another window has saved something.
   async refresh() {
     if (this.dirty) return;
     const found = await getJson(imagePath(this.name));
-    const mask = found.mask_version === this.maskBase.version ? null
-      : (await getBytes(imagePath(this.name, "/mask"))).bytes;
-    await knowClasses(found.marks, mask);
+    const pixels = await changedPixels(found, this.images);
+    await knowClasses(found.marks, Object.values(pixels));
     if (this.dirty) return;
     if (found.marks.version !== this.marksBase.version) {
       this.marks = plain(found.marks);
       this.marksBase = { marks: this.marks, version: found.marks.version };
-      this.dispatchEvent(new CustomEvent("change", { detail: { part: "marks", rectangle: null } }));
+      this.tell("marks");
     }
-    if (mask) {
-      if (mask.length) this.mask.set(mask);
-      else this.mask.fill(0);
-      this.maskBase = { mask: this.mask.slice(), version: found.mask_version };
-      this.dispatchEvent(new CustomEvent("change", { detail: { part: "mask", rectangle: null } }));
-    }
+    for (const [kind, bytes] of Object.entries(pixels)) this.takeOver(kind, bytes, found.versions[kind]);
+  }
+
+  // What a stroke that is not at its end yet has painted stays.
+  takeOver(kind, bytes, version) {
+    const image = this.images[kind];
+    const theirs = bytes.length ? bytes : new Uint8Array(image.values.length);
+    image.values.set(mergePixels(image.base, image.values, theirs).merged);
+    image.saved(theirs, version);
+    this.tell(kind);
   }
 }
 
 function plain(marks) {
   return Object.fromEntries(markKinds().map(({ name }) => [name, marks[name]]));
-}
-
-export function copyPixels({ mask, width }, { x, y, w, h }) {
-  const copy = new Uint8Array(w * h);
-  for (let row = 0; row < h; row++) {
-    const start = (y + row) * width + x;
-    copy.set(mask.subarray(start, start + w), row * w);
-  }
-  return copy;
-}
-
-function replacePixels({ mask, width }, { x, y, w, h }, expected, values) {
-  for (let row = 0; row < h; row++) {
-    for (let column = 0; column < w; column++) {
-      const place = (y + row) * width + x + column;
-      const n = row * w + column;
-      if (mask[place] === expected[n]) mask[place] = values[n];
-    }
-  }
 }

@@ -4,8 +4,8 @@ import { RequestError } from "./api.js";
 import { h, swatch } from "./dom.js";
 import { addClass, state } from "./state.js";
 
-// Without T, B, P, M, E, F, which are tools.
-export const KEYS = "1234567890qwryuioasdghjklzxcvn";
+// Without T, B, P, S, M, E, F, which are tools.
+export const KEYS = "1234567890qwryuioadghjklzxcvn";
 
 export class Labels {
   constructor(choose, toggle) {
@@ -29,10 +29,12 @@ export class Labels {
     this.rows.find((row) => row.name === name)?.element.scrollIntoView({ block: "nearest" });
   }
 
-  update(marks, chosen, tagging) {
+  // `strokes` has how many there are of each label, by its name.
+  update(marks, strokes, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
-      const drawn = Object.entries(marks).flatMap(([kind, some]) => (kind === "tags" ? [] : some)).filter((mark) => mark.label === name).length;
+      const found = Object.entries(marks).flatMap(([kind, some]) => (kind === "tags" ? [] : some)).filter((mark) => mark.label === name);
+      const drawn = found.length + (strokes.get(name) ?? 0);
       box.checked = tagged || drawn > 0;
       box.disabled = drawn > 0 && !tagged;
       count.textContent = drawn ? `× ${drawn}` : "";

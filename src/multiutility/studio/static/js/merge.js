@@ -45,7 +45,7 @@ export function mergeMarks(base, mine, theirs) {
 }
 
 // Merged pixels, and how many of them both sides changed to something different.
-export function mergeMasks(base, mine, theirs) {
+export function mergePixels(base, mine, theirs) {
   const merged = new Uint8Array(mine.length);
   let conflicts = 0;
   for (let n = 0; n < mine.length; n++) {

@@ -1,7 +1,6 @@
 // Regions of an image, to paint one at a time.
 
 import { getBytes, imagePath } from "./api.js";
-import { copyPixels } from "./document.js";
 
 export class Regions {
   static async load(name, level, stamp) {
@@ -46,27 +45,20 @@ export class Regions {
     return { x, y, w: Math.min(size.width, Math.ceil(right * across) + 1) - x, h: Math.min(size.height, Math.ceil(bottom * down) + 1) - y };
   }
 
-  // Gives all pixels of some regions a value; returns the rectangle and what was in it, or null if all had it.
-  paint(document, regions, value) {
-    const boxes = [...regions].map((region) => this.rectangle(region, document));
-    const x = Math.min(...boxes.map((box) => box.x));
-    const y = Math.min(...boxes.map((box) => box.y));
-    const w = Math.max(...boxes.map((box) => box.x + box.w)) - x;
-    const h = Math.max(...boxes.map((box) => box.y + box.h)) - y;
-    const rectangle = { x, y, w, h };
-    const before = copyPixels(document, rectangle);
+  // Gives all pixels of a region a value; returns the rectangle of it, or null if all had it.
+  paint(image, region, value) {
+    const rectangle = this.rectangle(region, image);
+    const { x, y, w, h } = rectangle;
     let changed = false;
-    for (const box of boxes) {
-      for (let row = box.y; row < box.y + box.h; row++) {
-        for (let column = box.x; column < box.x + box.w; column++) {
-          const place = row * document.width + column;
-          if (document.mask[place] !== value && regions.has(this.at(column, row, document))) {
-            document.mask[place] = value;
-            changed = true;
-          }
+    for (let row = y; row < y + h; row++) {
+      for (let column = x; column < x + w; column++) {
+        const place = row * image.width + column;
+        if (image.values[place] !== value && this.at(column, row, image) === region) {
+          image.values[place] = value;
+          changed = true;
         }
       }
     }
-    return changed ? { rectangle, before } : null;
+    return changed ? rectangle : null;
   }
 }

@@ -251,18 +251,11 @@ class ReviewPage {
           { text: "Keep mine, fill in the rest", value: "fill", primary: true },
         ]);
       if (!choice) return false;
-      this.write((value, n) => (choice === "fill" && value) || predicted[n]);
+      document.changeAll("mask", (value, n) => (choice === "fill" && value) || predicted[n]);
     } else {
-      this.write((_, n) => predicted[n]);
+      document.changeAll("mask", (_, n) => predicted[n]);
     }
     return true;
-  }
-
-  write(change) {
-    const { document } = this;
-    const before = document.mask.slice();
-    document.mask.set(before.map(change));
-    document.setPixels({ x: 0, y: 0, w: document.width, h: document.height }, before);
   }
 
   async accept() {

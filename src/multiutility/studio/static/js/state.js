@@ -1,6 +1,7 @@
 // What all views share: the dataset, its images, and which of them are shown.
 
 import { getJson, sendJson } from "./api.js";
+import { countStrokes } from "./strokes.js";
 
 export const state = {
   dataset: null,
@@ -33,7 +34,7 @@ export async function addClass(name, kind) {
   channel.postMessage(name);
 }
 
-// Kinds of annotation that are marks: all but masks.
+// Kinds of annotation that are marks: all but index images.
 export function markKinds() {
   return state.dataset.kinds.filter((kind) => kind.columns);
 }
@@ -43,10 +44,11 @@ function labelsOf(marks) {
   return markKinds().flatMap(({ name }) => marks[name].map((mark) => mark.label ?? mark));
 }
 
-// Somebody else, in another browser or in the table itself, may have added classes that marks and masks have now.
-export async function knowClasses(marks, mask) {
+// Somebody else, in another browser or in the table itself, may have added classes that marks and index images have now.
+export async function knowClasses(marks, pixels) {
   const known = new Set(state.dataset.classes.map((one) => one.name));
-  if (labelsOf(marks).some((name) => !known.has(name)) || mask?.some((value) => value > known.size)) await reloadClasses();
+  if (labelsOf(marks).some((name) => !known.has(name)) ||
+    pixels.some((values) => values.some((value) => value > known.size))) await reloadClasses();
 }
 
 let reading = null;
@@ -57,7 +59,7 @@ export async function loadImages() {
   state.byName = new Map(found.images.map((image, n) => [image.name, n]));
   changes.dispatchEvent(new Event("images"));
   clearTimeout(reading);
-  // Labels in masks are still being read, for the filter.
+  // What is in index images is still being read, for filter and badges.
   if (found.unread) reading = setTimeout(loadImages, 2000);
 }
 
@@ -67,11 +69,15 @@ export function updateImage(document) {
   if (!image) return;
   const label = (name) => state.dataset.classes.findIndex((one) => one.name === name);
   const labels = new Set(labelsOf(document.marks).map(label));
-  const inMask = new Uint8Array(256);
-  for (const value of document.mask) inMask[value] = 1;
-  inMask.forEach((there, value) => { if (there && value) labels.add(value - 1); });
   for (const { name } of markKinds()) image[name] = document.marks[name].length;
-  Object.assign(image, { mask: inMask.subarray(1).some(Boolean), labels: [...labels] });
+  for (const [kind, { values }] of Object.entries(document.images)) {
+    const there = new Uint8Array(256);
+    for (const value of values) there[value] = 1;
+    there.forEach((found, value) => { if (found && value) labels.add(value - 1); });
+    image[kind] = there.subarray(1).some(Boolean);
+  }
+  image.scribbles = [...countStrokes(document.images.scribbles).values()].reduce((sum, count) => sum + count, 0);
+  image.labels = [...labels];
 }
 
 function has(image, kind) {

@@ -1,6 +1,7 @@
-// What a pointer does in the picture: draws and changes boxes, sets points, paints regions.
+// What a pointer does in the picture: draws and changes boxes, sets points; brushes.js has what it paints.
 // Each tool has down, move, up (with a place in the image), hover, draw and, if it has a choice, remove.
 
+import { RegionTool, StrokeTool } from "./brushes.js";
 import { contrast } from "./viewport.js";
 import { state } from "./state.js";
 
@@ -218,83 +219,6 @@ class SeedTool {
   }
 }
 
-class PaintTool {
-  constructor(page) {
-    this.page = page;
-    this.cursor = "cell";
-    this.erasing = false;
-    this.stroke = null;
-    this.hovered = null;
-  }
-
-  get value() {
-    return this.erasing ? 0 : 1 + state.dataset.classes.findIndex((one) => one.name === this.page.label);
-  }
-
-  down(place) {
-    const { document, regions } = this.page;
-    if (!regions) return;
-    this.stroke = { before: document.mask.slice(), rectangle: null, last: place, done: new Set() };
-    this.paintAt(place);
-  }
-
-  move(place) {
-    if (!this.stroke) return;
-    // All regions on the way, even if the pointer is fast.
-    const { last } = this.stroke;
-    const steps = Math.ceil(
-      Math.hypot(place.x - last.x, place.y - last.y) / Math.max(1, this.page.document.width / 800),
-    );
-    for (let n = 1; n <= steps; n++) {
-      this.paintAt({ x: last.x + ((place.x - last.x) * n) / steps, y: last.y + ((place.y - last.y) * n) / steps });
-    }
-    this.stroke.last = place;
-  }
-
-  paintAt({ x, y }) {
-    const { document, regions } = this.page;
-    if (x < 0 || y < 0 || x >= document.width || y >= document.height) return;
-    const region = regions.at(Math.floor(x), Math.floor(y), document);
-    if (this.stroke.done.has(region)) return;
-    this.stroke.done.add(region);
-    const painted = regions.paint(document, new Set([region]), this.value);
-    if (!painted) return;
-    this.stroke.rectangle = union(this.stroke.rectangle, painted.rectangle);
-    this.page.updateMask(painted.rectangle);
-  }
-
-  up() {
-    const { stroke } = this;
-    this.stroke = null;
-    if (!stroke?.rectangle) return;
-    const { x, y, w, h } = stroke.rectangle;
-    const before = new Uint8Array(w * h);
-    for (let row = 0; row < h; row++) {
-      const start = (y + row) * this.page.document.width + x;
-      before.set(stroke.before.subarray(start, start + w), row * w);
-    }
-    this.page.document.setPixels(stroke.rectangle, before);
-  }
-
-  hover({ x, y }) {
-    const { document, regions } = this.page;
-    const outside = x < 0 || y < 0 || x >= document.width || y >= document.height;
-    const region = outside || !regions ? null : regions.at(Math.floor(x), Math.floor(y), document);
-    if (region !== this.hovered) {
-      this.hovered = region;
-      this.page.updateHover(region);
-    }
-    return "cell";
-  }
-}
-
-function union(a, b) {
-  if (!a) return b;
-  const x = Math.min(a.x, b.x);
-  const y = Math.min(a.y, b.y);
-  return { x, y, w: Math.max(a.x + a.w, b.x + b.w) - x, h: Math.max(a.y + a.h, b.y + b.h) - y };
-}
-
 // Corners and middles of sides, with what they move: -1 left or top, 1 right or bottom.
 function grips({ left, top, right, bottom }) {
   const found = [];
@@ -429,8 +353,15 @@ export const TOOLS = {
     draw: drawSeeds,
     describe: (seed) => `point ${seed.x}, ${seed.y}`,
   },
+  scribbles: {
+    Tool: StrokeTool,
+    key: "s",
+    name: "Scribble",
+    hint: "Draw strokes inside what has the chosen label. Of other places they say nothing, and all else that you have annotated counts, too.",
+    task: (label) => `Draw a stroke over ${label}`,
+  },
   mask: {
-    Tool: PaintTool,
+    Tool: RegionTool,
     key: "m",
     name: "Mask",
     hint: "Click or drag over regions to color them. Where nothing is colored, nothing is learned.",

@@ -104,18 +104,27 @@ export class PixelLayer {
     this.colors = colors;
   }
 
+  // The part of the layer that a rectangle of the full image, or all of it, is shown in.
+  area(rectangle) {
+    const { width, height } = this.canvas;
+    if (!rectangle) return { x0: 0, y0: 0, x1: width, y1: height };
+    const across = this.size.width / width;
+    const down = this.size.height / height;
+    return {
+      x0: Math.max(0, Math.floor(rectangle.x / across) - 1),
+      y0: Math.max(0, Math.floor(rectangle.y / down) - 1),
+      x1: Math.min(width, Math.ceil((rectangle.x + rectangle.w) / across) + 1),
+      y1: Math.min(height, Math.ceil((rectangle.y + rectangle.h) / down) + 1),
+    };
+  }
+
   // `values(x, y)` of a pixel of the full image, as index into the colors [n][r, g, b, a]. Borders between
   // values are dark with outlines, and with `lines`, nothing but borders is drawn, in the last of the colors.
   update(values, rectangle = null, { outlines = true, lines = false } = {}) {
     const { width, height } = this.canvas;
     const across = this.size.width / width;
     const down = this.size.height / height;
-    const first = rectangle ? [Math.floor(rectangle.x / across) - 1, Math.floor(rectangle.y / down) - 1] : [0, 0];
-    const last = rectangle
-      ? [Math.ceil((rectangle.x + rectangle.w) / across) + 1, Math.ceil((rectangle.y + rectangle.h) / down) + 1]
-      : [width, height];
-    const [x0, y0] = first.map((value) => Math.max(0, value));
-    const [x1, y1] = [Math.min(width, last[0]), Math.min(height, last[1])];
+    const { x0, y0, x1, y1 } = this.area(rectangle);
     if (x1 <= x0 || y1 <= y0) return;
     const image = this.context.createImageData(x1 - x0, y1 - y0);
     const column = (x) => Math.min(this.size.width - 1, Math.floor((x + 0.5) * across));
@@ -151,7 +160,10 @@ export function rgb(color) {
   return [1, 3, 5].map((place) => parseInt(color.slice(place, place + 2), 16));
 }
 
+export function isLight([red, green, blue]) {
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
+}
+
 export function contrast(color) {
-  const [red, green, blue] = rgb(color);
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000" : "#fff";
+  return isLight(rgb(color)) ? "#000" : "#fff";
 }
