@@ -21,6 +21,7 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
+from multiutility.experiments.supervision import KINDS as MIXES
 from multiutility.learning.checkpoint import journal
 from multiutility.learning.cluster import backends
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe, FrankWolfeRun
@@ -231,6 +232,18 @@ def test_weaken_makes_what_is_asked_for(trained: Path, folder: Path, tmp_path: P
     assert all(sum(area.share for area in one.marks.areas) <= 1 + 1e-9 for one in measured)
     assert run("weaken", folder, tmp_path / "x", "--keep-masks", "few").exit_code == 2
     assert run("weaken", folder, folder).exit_code == 2  # there is a dataset already
+
+
+def test_summary_tells_of_open_tags(folder: Path, tmp_path: Path) -> None:
+    assert run("weaken", folder, tmp_path / "open", "--drop-tags", 0.3).exit_code == 0
+    n_images = len(DatasetFolder(folder))
+    assert f"Open tags: {n_images} images" in run("summary", tmp_path / "open", "--no-picture").stdout
+    assert "Open tags" not in run("summary", folder, "--no-picture").stdout
+
+
+def test_tune_lists_all_mixes() -> None:
+    text = " ".join(run("tune", "--help").stdout.replace("│", " ").split())
+    assert [mix for mix in MIXES if mix not in text] == []
 
 
 def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:

@@ -42,6 +42,15 @@ def test_numbers_of_a_part(folder: Path) -> None:
     assert summarize(part.select([])).sizes == {}
 
 
+def test_images_with_open_tags_are_counted(folder: Path) -> None:
+    assert summarize(DatasetFolder(folder)).open_tags == 0
+    rows = ["image,label,present", "a,grass,", "b,grass,1", "b,sky,0", "c,sky,1"]
+    (folder / "tags.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    dataset = DatasetFolder(folder)
+    assert summarize(dataset).open_tags == 2
+    assert summarize(dataset.select(["a", "b"])).to_dict()["open_tags"] == 1
+
+
 def test_numbers_for_machines(folder: Path) -> None:
     data = summarize(DatasetFolder(folder)).to_dict()
     assert json.loads(json.dumps(data)) == data

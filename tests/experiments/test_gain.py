@@ -105,6 +105,12 @@ def test_quick_runs_write_everything_and_keep_cells(setups: list[Setup], tmp_pat
     assert "(gain/gain-recovered.png)" in (tmp_path / "docs" / "gain.md").read_text()
 
 
+def test_boxes_that_are_wrongly_tight_are_run_by_name_only() -> None:
+    assert "loose boxes" in Gain().mixes
+    assert "loose boxes as tight" not in Gain().mixes
+    assert Gain(mixes=("loose boxes as tight",)).mixes == ("loose boxes as tight",)
+
+
 def test_folds_are_learned_from_the_others_and_cover_all_images(setups: list[Setup], tmp_path: Path) -> None:
     setup = replace(setups[0], baselines=False, n_seeds=1, n_processes=2)
     gain = Gain((5,), ("points",), n_folds=2)

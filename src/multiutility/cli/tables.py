@@ -22,6 +22,8 @@ def show_summary(summary: Summary) -> None:
 
     mix = ", ".join(f"{count} with {kinds}" for kinds, count in summary.mix.items())
     show(f"[b]{summary.n_images} images[/]: {mix}")
+    if summary.open_tags:
+        show(f"Open tags: {summary.open_tags} images, where labels may be there that are not named")
     if summary.sizes:
         sizes = ", ".join(f"{name} {width} x {height}" for name, (height, width) in summary.sizes.items())
         show(f"Sizes: {sizes}")

@@ -14,6 +14,7 @@ from multiutility.datasets.classes import Kind
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.kinds import KINDS
 from multiutility.kinds.mask import MASK
+from multiutility.kinds.tags import is_open
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Summary:
     """What a dataset holds.
 
     ``mix`` counts images by their kinds of annotation, as in ``"tags + boxes"`` or ``"none"``; ``void``
-    counts pixels of masks without label; ``sizes`` are height and width of the smallest, median and largest.
+    counts pixels of masks without label; ``sizes`` are height and width of the smallest, median and largest;
+    ``open_tags`` counts images whose tags do not name all that is there.
     """
 
     n_images: int
@@ -47,6 +49,7 @@ class Summary:
     void: int
     sizes: dict[str, tuple[int, int]]
     splits: dict[str, int]
+    open_tags: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, of types that JSON has."""
@@ -64,7 +67,7 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
     """
     pixels = np.zeros(len(dataset.classes) + 1, dtype=np.int64)
     mix, counts = Counter[str](), {kind.words.plural: Counter[int]() for kind in KINDS}
-    sizes = []
+    sizes, open_tags = [], 0
     for done, sample in enumerate(dataset, start=1):
         histogram = index_counts(sample)
         pixels[: len(histogram)] += histogram
@@ -73,6 +76,7 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
         for kind in KINDS:
             counts[kind.words.plural].update(kind.labels(weak.value(kind)))
         mix[mixture(sample)] += 1
+        open_tags += is_open(weak.tags)
         sizes.append(sample.size())
         if progress is not None:
             progress(done, len(dataset))
@@ -81,7 +85,8 @@ def summarize(dataset: DatasetFolder, *, progress: Callable[[int, int], None] | 
         for k, one in enumerate(dataset.classes)
     )
     splits = {name: len(dataset.split(name)) for name in dataset.splits}
-    return Summary(len(dataset), dict(mix.most_common()), classes, int(pixels[0]), size_range(sizes), splits)
+    kinds, void = dict(mix.most_common()), int(pixels[0])
+    return Summary(len(dataset), kinds, classes, void, size_range(sizes), splits, open_tags)
 
 
 def index_counts(sample: Sample) -> NDArray[np.int64]:

@@ -77,6 +77,14 @@ def test_a_dataset_folder_is_made_and_is_sound(tmp_path: Path) -> None:
     assert back.split("train").names == ("000026e7ee790996",)
 
 
+def test_too_many_labels_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    put_table(tmp_path, [f"000026e7ee790996,verification,/m/{k},1" for k in range(300)])
+    with pytest.raises(DatasetError, match=r"300 labels.*255 classes; in class-descriptions\.csv beside"):
+        read_openimages(tmp_path)
+    put_names(tmp_path, NAMES + [f"/m/{k},class {k}" for k in range(255)])
+    assert len(read_openimages(tmp_path).classes) == 255
+
+
 def test_images_may_be_elsewhere(tmp_path: Path) -> None:
     put_table(tmp_path / "in", ROWS)
     (tmp_path / "in" / "images").rename(tmp_path / "photos")

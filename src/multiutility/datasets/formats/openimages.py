@@ -16,7 +16,7 @@ from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.source import by_stem, image_files
-from multiutility.datasets.limits import class_name_problem, csv_problem
+from multiutility.datasets.limits import MAX_CLASSES, class_name_problem, csv_problem
 from multiutility.datasets.tables import read_lines, read_table
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation
@@ -69,6 +69,10 @@ def read_openimages(source: str | Path, *, images: str | Path | None = None) -> 
     if not labels:
         what = f"no row is about any of the {len(paths)} images in {place.root}"
         raise DatasetError(path, None, what, "put images there, named by ImageID, or give their folder")
+    if len(labels) > MAX_CLASSES:
+        what = f"the images have {len(labels):,} labels: there may be {MAX_CLASSES} classes"
+        fix = f"in {DESCRIPTIONS}.csv beside the table, leave LabelName,DisplayName of those you want only"
+        raise DatasetError(path, None, what, fix)
     classes = name_classes(path, [(described or {}).get(label, label) for label in labels], ())
     numbers = {label: k for k, label in enumerate(labels)}
     names = list(rows)
