@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are n
 
 KILLED = -signal.SIGKILL
 REPLACE = "multiutility.files:os.replace"
-PASS = "multiutility.learning.optimizers.frank_wolfe:Run.advance"
+PASS = "multiutility.learning.optimizers.frank_wolfe:FrankWolfeRun.advance"
 
 
 class Worker:
