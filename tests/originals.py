@@ -51,6 +51,16 @@ def put_stanford(folder: Path, regions: str, layers: str | None = None) -> Path:
     return folder
 
 
+def put_openimages(folder: Path) -> Path:
+    """Verified labels of Open Images for one image, with their names."""
+    put_image(folder / "000026e7ee790996.jpg", 4, 6)
+    rows = ["ImageID,Source,LabelName,Confidence", "000026e7ee790996,verification,/m/07j7r,1"]
+    rows.append("000026e7ee790996,verification,/m/04hgtk,0")
+    (folder / "oidv7-train-annotations-human-imagelabels.csv").write_text("\n".join(rows) + "\n")
+    (folder / "oidv7-class-descriptions.csv").write_text("/m/07j7r,Tree\n/m/04hgtk,Human head\n")
+    return folder
+
+
 def put_originals(root: Path) -> dict[str, Path]:
     """A folder of each format, by its name."""
     for name, one in FORMATS.items():
@@ -60,4 +70,5 @@ def put_originals(root: Path) -> dict[str, Path]:
     put_msrc(root / "msrc", np.zeros((3, 4, 3), np.uint8))
     put_siftflow(root / "siftflow", "a", np.ones((4, 5)), names=names_cell(NAMES))
     put_stanford(root / "stanford", "0 5 7\n-1 7 7\n", "3 4 9\n0 9 2\n")
+    put_openimages(root / "openimages")
     return {path.name: path for path in root.iterdir()}
