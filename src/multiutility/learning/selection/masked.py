@@ -35,17 +35,18 @@ def mixed(
     opinions = Opinions(soft, places_model(data, RIDGE))
     reader = Reader.taught(masks, opinions, rehearsals)
     told = {READ: [reader(n) for n in data.weak], SOFT: opinions.soft.shares}
-    best, trials = compare(Trials(reader, told, balance), alpha, fixed=balance is not None)
+    trials = Trials(reader, told, balance)
+    best, compared = compare(trials, alpha, fixed=balance is not None)
     strong = set(data.full)
     # Masks alone leave them out: their weight is 0 then.
     read = told[SOFT if best.start == SOFT else READ]
     posteriors = [None if n in strong else read[data.places[n]] for n in range(len(data.examples))]
-    judged = estimate(best.confusions)
+    judged = estimate(trials.promised(best))
     facts = {
         "start": best.start,
         "alpha": best.alpha,
         "class_weight": best.balance,
         "reading": reader.readings.whole.facts,
-        "trials": [one.facts for one in trials],
+        "trials": [one.facts for one in compared],
     }
     return Choice(posteriors, best.alpha, best.balance, judged, facts)

@@ -82,7 +82,6 @@ class Trials:
         # Of labels that masks do not show, weak annotations show as much as so many masks would.
         n_shown = n_full if self.all_shown else n_full + n_weak
         self.mixed_power = usual_balance(n_shown) if power is None else power
-        self._some = evenly(self.data.weak, MOST_WEAK)
         self._plain = self.masks.stand_ins(self.power)
         self._weak: dict[str, list[list[Targets]]] = {}
         self._trials: dict[tuple[str, float, float], Trial] = {}
@@ -102,20 +101,34 @@ class Trials:
         """Judge what is learned, by masks and by weak annotations that are held out."""
         key = start, alpha, power
         if key not in self._trials:
-            models = [
-                self._fit([*self.masks.others(f), *self._weighted(parts, alpha)], power, f)
-                for f, parts in enumerate(self.weak(start))
-            ]
-            confusions, errors = self.masks.held_out(models), partial(self._errors, *key)
+            if start not in self._weak:
+                self._weak[start] = self._read(start, MOST_WEAK)
+            confusions, errors = self._held_out(self._weak[start], alpha, power), partial(self._errors, *key)
             self._trials[key] = Trial(alpha, power, confusions, start, errors)
         return self._trials[key]
 
-    def weak(self, start: str) -> list[list[Targets]]:
+    def promised(self, best: Trial) -> Sequence[FloatArray]:
+        """Confusions of held-out masks by what the learner will learn from.
+
+        A comparison may look at some of the weak annotations only. What is promised may not: the more of them
+        there are, the better the model.
+        """
+        if best.alpha == 0 or len(self.data.weak) <= MOST_WEAK:
+            return best.confusions
+        return self._held_out(self._read(best.start, 4 * MOST_WEAK), best.alpha, best.balance)
+
+    def _held_out(self, weak: Sequence[Sequence[Targets]], alpha: float, power: float) -> list[FloatArray]:
+        """Confusions of held-out masks by stand-ins of the other masks and of weak annotations, by fold."""
+        models = [
+            self._fit([*self.masks.others(f), *self._weighted(parts, alpha)], power, f)
+            for f, parts in enumerate(weak)
+        ]
+        return self.masks.held_out(models)
+
+    def _read(self, start: str, most: int) -> list[list[Targets]]:
         """Return some weak annotations, as they are read for each fold."""
-        if start not in self._weak:
-            folds = range(self.masks.n_folds)
-            self._weak[start] = [[self._target(start, n, f) for n in self._some] for f in folds]
-        return self._weak[start]
+        some = evenly(self.data.weak, most)
+        return [[self._target(start, n, f) for n in some] for f in range(self.masks.n_folds)]
 
     def _target(self, start: str, n: int, fold: int) -> Targets:
         data = self.data
