@@ -45,6 +45,7 @@ COMMANDS = [
     "evaluate",
     "experiment",
     "studio",
+    "features",
 ]
 
 

@@ -107,15 +107,25 @@ def entries(nav: Any) -> Iterator[str]:
 def test_every_command_and_option_is_in_the_reference() -> None:
     # Against what the terminal shows, which is made by Typer.
     shown = partial_help()
-    names = re.findall(r"^│ (\w+) ", shown.split("Commands")[1], re.MULTILINE)
+    names = [name for command in listed(shown) for name in [command, *group(command)] if not group(name)]
     parts = re.split(r"^## ", cli_reference.reference(), flags=re.MULTILINE)[1:]
     sections = {part.split("\n")[0]: part for part in parts}
     assert list(sections) == names
     for name in names:
-        table = [line for line in partial_help(name).splitlines() if line.startswith("│")]
+        table = [line for line in partial_help(*name.split()).splitlines() if line.startswith("│")]
         wanted = {option for line in table for option in OPTION.findall(line[:40])}
         assert {"--help", "-h"} <= wanted
         assert {one for one in wanted if f"`{one}`" not in sections[name]} == set(), name
+
+
+def listed(shown: str) -> list[str]:
+    """Names of the commands in what ``--help`` prints."""
+    return re.findall(r"^│ (\w+) ", shown.partition("Commands")[2], re.MULTILINE)
+
+
+def group(command: str) -> list[str]:
+    """Commands of a group by their full names; none if it is no group."""
+    return [f"{command} {name}" for name in listed(partial_help(*command.split()))]
 
 
 def partial_help(*command: str) -> str:

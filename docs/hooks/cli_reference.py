@@ -32,14 +32,21 @@ def on_files(files: Any, *, config: Any, **_: Any) -> Any:
 
 def reference() -> str:
     """Return the page, with all commands in their order."""
-    return "\n".join([PREFACE, *(section(command) for command in app.registered_commands)])
+    single = [section(command) for command in app.registered_commands]
+    grouped = [
+        section(command, f"{group.name} ")
+        for group in app.registered_groups
+        if group.typer_instance is not None
+        for command in group.typer_instance.registered_commands
+    ]
+    return "\n".join([PREFACE, *single, *grouped])
 
 
-def section(command: CommandInfo) -> str:
-    """Return what there is to know of a command."""
+def section(command: CommandInfo, group: str = "") -> str:
+    """Return what there is to know of a command, which may be one of a group."""
     function = command.callback
     assert function is not None
-    name = command.name or function.__name__.replace("_", "-")
+    name = group + (command.name or function.__name__.replace("_", "-"))
     parameters = list(declared(function))
     arguments = [one for one in parameters if isinstance(one.info, ArgumentInfo)]
     options = [one for one in parameters if isinstance(one.info, OptionInfo)]

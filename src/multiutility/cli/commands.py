@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from multiutility.cli import data, example, experiment, learning, studio, tuning, use
+from multiutility.cli import data, example, experiment, features, learning, studio, tuning, use
 
 EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
 
@@ -44,6 +44,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(features.app, name="features")
 
 
 def show_version(wanted: bool) -> None:

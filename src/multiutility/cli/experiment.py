@@ -13,7 +13,6 @@ import typer
 from multiutility.cli.data import check_folder
 from multiutility.cli.messages import Stages, guarded, stages, tell
 from multiutility.cli.options import (
-    Features,
     FeaturesOption,
     JobsOption,
     Method,
@@ -30,6 +29,7 @@ from multiutility.cli.options import (
 )
 from multiutility.cli.options import n_jobs as cores
 from multiutility.outputs import Outputs, Sources, writing
+from multiutility.vision.features.names import DEFAULT as DEFAULT_FEATURES
 
 if TYPE_CHECKING:
     from multiutility.experiments.budget import Budget
@@ -66,7 +66,7 @@ def experiment(
     ] = None,
     train: Annotated[str, typer.Option("--train", metavar="SPLIT", help="Images to learn from.")] = "train",
     test: Annotated[str, typer.Option("--test", metavar="SPLIT", help="Images to test on.")] = "test",
-    features: FeaturesOption = Features.deep,
+    features: FeaturesOption = DEFAULT_FEATURES,
     protocol: Annotated[
         Protocol | None,
         typer.Option(
@@ -153,7 +153,7 @@ def experiment(
             folder.resolve(),
             train,
             test,
-            features.value,
+            features,
             (protocol or usual).value,
             quick=quick,
             n_seeds=seeds,

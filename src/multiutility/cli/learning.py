@@ -22,7 +22,6 @@ from multiutility.cli.options import (
     ClusterOption,
     COption,
     DatasetArgument,
-    Features,
     FeaturesOption,
     HalfOption,
     JobsOption,
@@ -52,6 +51,7 @@ from multiutility.files import remove_leftovers
 from multiutility.locks import holding
 from multiutility.outputs import Sources, writing
 from multiutility.vision import defaults
+from multiutility.vision.features.names import DEFAULT as DEFAULT_FEATURES
 
 if TYPE_CHECKING:
     from multiutility.cli.messages import Stages
@@ -74,7 +74,7 @@ def train(
     class_weight: ClassWeightOption = None,
     loose_boxes: LooseBoxesOption = False,
     optimizer: OptimizerOption = Optimizer.frank_wolfe,
-    features: FeaturesOption = Features.deep,
+    features: FeaturesOption = DEFAULT_FEATURES,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
     half: HalfOption = False,
@@ -113,7 +113,7 @@ def train(
             if loose_boxes:
                 dataset = dataset.changed(BOXES.name, loose)
             model = Segmenter(
-                features=features.value,
+                features=features,
                 C=C,
                 beta=beta,
                 optimizer=optimizer.value,
@@ -147,7 +147,7 @@ def train(
 def prepare(
     folder: DatasetArgument,
     split: SplitOption = None,
-    features: FeaturesOption = Features.deep,
+    features: FeaturesOption = DEFAULT_FEATURES,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
     half: HalfOption = False,
@@ -171,7 +171,7 @@ def prepare(
     with workers(cluster, SHARDS) as executor, stages() as note:
         dataset, skipped = usable(dataset, skip_bad, cores(jobs), note)
         model = Segmenter(
-            features=features.value,
+            features=features,
             n_superpixels=superpixels,
             random_state=random_state,
             n_jobs=cores(jobs),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from multiutility.outputs import Outputs, Sources
+from multiutility.vision.features.names import check_features
 
 if TYPE_CHECKING:
     from multiutility.parallel.dask import Cluster
@@ -21,15 +22,6 @@ LEARNING = "Learning"
 FEATURES = "Features"
 CLUSTER = "Cluster"
 SHARDS = 16
-
-
-class Features(StrEnum):
-    """Names of presets."""
-
-    deep = "deep"
-    context = "context"
-    paper = "paper"
-    scene = "scene"
 
 
 class Method(StrEnum):
@@ -69,6 +61,14 @@ class Protocol(StrEnum):
     msrc21 = "msrc21"
 
 
+def known_features(text: str) -> str:
+    """Return the name of features, if there are any of this name."""
+    try:
+        return check_features(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 DatasetArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="DIR", help="Dataset folder.")]
 ModelArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="MODEL", help="File that [b]train[/b] wrote.")
@@ -85,10 +85,13 @@ RandomStateOption: TypeAlias = Annotated[
 ]
 
 FeaturesOption: TypeAlias = Annotated[
-    Features,
+    str,
     typer.Option(
         "--features",
-        help="deep: of a network; context: best without one; paper, scene: as published.",
+        metavar="NAME",
+        callback=known_features,
+        help="deep: of a network; context: best without one; paper, scene: as published; a network of your "
+        "own, by the name that [b]features add[/b] gave it; or several joined, as deep+NAME.",
         rich_help_panel=FEATURES,
     ),
 ]

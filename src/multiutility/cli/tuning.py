@@ -14,7 +14,6 @@ from multiutility.cli.messages import guarded, show_json, stages, tell
 from multiutility.cli.options import (
     ClassWeightOption,
     DatasetArgument,
-    Features,
     FeaturesOption,
     JobsOption,
     JsonOption,
@@ -39,6 +38,7 @@ from multiutility.cli.options import n_jobs as cores
 from multiutility.cli.tables import show_tuning
 from multiutility.locks import holding
 from multiutility.outputs import Sources, writing
+from multiutility.vision.features.names import DEFAULT as DEFAULT_FEATURES
 
 if TYPE_CHECKING:
     from multiutility.datasets.classes import Classes
@@ -87,7 +87,7 @@ def tune(
     set_: SetOption = None,
     method: MethodOption = Method.auto,
     class_weight: ClassWeightOption = None,
-    features: FeaturesOption = Features.deep,
+    features: FeaturesOption = DEFAULT_FEATURES,
     superpixels: SuperpixelsOption = None,
     store: StoreOption = None,
     random_state: RandomStateOption = 0,
@@ -114,7 +114,7 @@ def tune(
     dataset, values = training_part(folder, split), {**GRID, **grid_of(grid or [])}
     with holding(out), writing(outputs), stages() as note:
         model = Segmenter(
-            features=features.value,
+            features=features,
             **learning_options(method, None, class_weight, None),
             n_superpixels=superpixels,
             random_state=random_state,
@@ -129,7 +129,7 @@ def tune(
         found = tuner.tune(training, weakening)
     options: dict[str, Sequence[Any]] = {
         "--split": [split],
-        "--features": [features.value],
+        "--features": [features],
         "--superpixels": [superpixels],
         "--protocol": [name],
         "--weaken": [weaken],

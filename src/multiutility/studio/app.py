@@ -38,13 +38,14 @@ from multiutility.studio.answers import (
     read_json_body,
     unpacked,
 )
-from multiutility.studio.options import FEATURES, Options
+from multiutility.studio.options import Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
 from multiutility.studio.review import Review
 from multiutility.studio.security import Guard, read_body
 from multiutility.studio.stamps import stamp
 from multiutility.studio.training import BusyError, Training
+from multiutility.vision.features.names import offered
 
 STATIC = Path(__file__).parent / "static"
 MAX_PIXELS = 32 * 2**20
@@ -114,7 +115,7 @@ class Studio:
                 {"name": one.name, "columns": one.table and one.table.columns, **asdict(one.page)}
                 for one in BY_DETAIL
             ],
-            "features": FEATURES,
+            "features": offered(),
             "region_levels": len(REGION_COUNTS),
             "model": self.review.model(),
             "model_trouble": self.review.trouble(),

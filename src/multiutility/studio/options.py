@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-# Names of features, and what the page says about them.
-FEATURES = {
-    "deep": "Best: a network that has seen many photographs",
-    "context": "Without a network: texture, color and surroundings",
-    "paper": "Simple: words of texture and color, and place",
-    "scene": "Shape, place, texture and color",
-}
+from multiutility.vision.features.names import check_features
+
 KEYS = frozenset({"features", "superpixels", "hold_out", "resume"})
 
 
@@ -33,8 +28,7 @@ class Options:
         if not isinstance(data, dict) or not set(data) <= KEYS:
             raise ValueError(f"expected an object with {', '.join(sorted(KEYS))}")
         features, superpixels = data.get("features", "deep"), data.get("superpixels")
-        if features not in FEATURES:
-            raise ValueError(f"features are {features!r}: expected one of {', '.join(FEATURES)}")
+        check_features(str(features))
         if superpixels is not None and (type(superpixels) is not int or not 1 <= superpixels <= 10_000):
             raise ValueError(f"superpixels are {superpixels!r}: expected a number in 1..10000")
         return cls(features, superpixels, bool(data.get("hold_out")), bool(data.get("resume")))

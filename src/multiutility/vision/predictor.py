@@ -65,6 +65,8 @@ class Predictor:
     ) -> Iterator[Prediction]:
         """Yield the predictions one by one, in order; only a few photographs are in memory at once."""
         kept, note = FeatureStore(None) if store is None else store, progress or ignore
+        # A network that is missing is told of at once, and once.
+        self.preset.sources()
         for first in range(0, len(photos), CHUNK):
             chunk = photos[first : first + CHUNK]
             shrunk = [Shrunk(photo, self.max_side) for photo in chunk]

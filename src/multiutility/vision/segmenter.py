@@ -83,7 +83,9 @@ class Segmenter(BaseEstimator):
     Parameters
     ----------
     features : str or Preset
-        Features of superpixels: ``"deep"``, ``"context"``, ``"paper"``, ``"scene"``, or a preset of your own.
+        Features of superpixels: ``"deep"``, ``"context"``, ``"paper"``, ``"scene"``, the name of a network
+        that ``multiutility features add`` has installed, several of these as ``"deep+NAME"``, or a preset of
+        your own.
     C : float
         Weight of the slacks; see ``MultiUtilitySSVM``.
     method : "auto" or "paper"

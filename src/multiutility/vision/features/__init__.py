@@ -24,6 +24,7 @@ KINDS = {
     "Extent": "multiutility.vision.features.descriptors.shape",
     "Felzenszwalb": "multiutility.vision.regions.superpixels",
     "Gist": "multiutility.vision.features.descriptors.gist",
+    "Installed": "multiutility.vision.features.networks.network",
     "Joint": "multiutility.vision.features.descriptors.joint",
     "L1": "multiutility.vision.features.descriptors.normalize",
     "L2": "multiutility.vision.features.descriptors.normalize",

@@ -1,8 +1,8 @@
-"""The presets that users name: ``paper``, ``scene``, ``context`` and ``deep``."""
+"""The presets that users name: those of the package, networks of their own, and several of these joined."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,8 @@ from multiutility.vision.features.descriptors.standardized import Standardized
 from multiutility.vision.features.descriptors.texton_words import TextonWords
 from multiutility.vision.features.descriptors.thumbnail import Thumbnail
 from multiutility.vision.features.descriptors.words import Words
+from multiutility.vision.features.names import JOIN, check_features
+from multiutility.vision.features.networks.installed import read_installed
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.regions.superpixels import RegionMerging
 
@@ -36,19 +38,50 @@ from multiutility.vision.regions.superpixels import RegionMerging
 def preset(name: str, n_superpixels: int | None = None, **overrides: Any) -> Preset:
     """Return the preset of this name, with fields of `Preset` replaced by ``overrides``.
 
-    ``n_superpixels`` is about the number of regions in a photograph of 320 x 213 pixels.
+    A name is that of a preset of the package, or of a network that ``multiutility features add`` has
+    installed, or several of these joined by ``+``, see ``joined``. ``n_superpixels`` is about the number of
+    regions in a photograph of 320 x 213 pixels.
 
     >>> preset("paper", n_superpixels=50, weighted=True).superpixels
     RegionMerging(n_regions=50, min_size=30, size_power=0.5)
     """
-    if name not in PRESETS:
-        raise ValueError(f"features are {name!r}: expected one of {', '.join(PRESETS)}")
-    found = replace(PRESETS[name](), **overrides)
+    parts = [PRESETS[one]() if one in PRESETS else own(one) for one in check_features(name).split(JOIN)]
+    found = replace(parts[0] if len(parts) == 1 else joined(name, parts), **overrides)
     return (
         found
         if n_superpixels is None
         else replace(found, superpixels=found.superpixels.resized(n_superpixels))
     )
+
+
+def joined(name: str, presets: Sequence[Preset]) -> Preset:
+    """Return the node features of several presets side by side, each scaled to the same norm.
+
+    All are scaled to norm 1 together, as those of one preset are; superpixels and edges are of the first.
+
+    >>> joined("both", [paper(), context()]).nodes[0].base.parts[1] == context().nodes[0]
+    True
+    """
+    blocks = tuple(block(one) for one in presets)
+    constant = any(isinstance(node, Constant) for one in presets for node in one.nodes)
+    nodes: tuple[Descriptor, ...] = (L2(Joint(blocks)), *([Constant()] if constant else []))
+    return replace(presets[0], name=name, nodes=nodes)
+
+
+def block(one: Preset) -> Descriptor:
+    """Return the features of nodes, but for a constant, with norm 1."""
+    nodes = tuple(node for node in one.nodes if not isinstance(node, Constant))
+    found = nodes[0] if len(nodes) == 1 else Joint(nodes)
+    return found if isinstance(found, L2) else L2(found)
+
+
+def own(name: str) -> Preset:
+    """The maps of a network that the user has installed, and a constant; all else is as for ``deep``."""
+    # onnxruntime takes a while to import.
+    from multiutility.vision.features.networks.network import Installed  # noqa: PLC0415
+
+    network = Installed(**read_installed(name).parameters())
+    return Preset(name, RegionMerging(200), (L2(network), Constant()), (Boundary(),), weighted=True)
 
 
 def paper() -> Preset:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from multiutility.vision.features.descriptor import Features
+from multiutility.vision.features.networks.graph import image_input, part, values
+from multiutility.vision.features.networks.normalization import Color
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.regions.boundary import Image
 
-Color: TypeAlias = tuple[float, float, float]
 Size: TypeAlias = tuple[int, int]
 
 # Features of cells [h * w, C], and their grid (h, w).
@@ -43,7 +44,8 @@ class Backbone:
     what it asks for, or else those of the image times ``scale``, or less so that the longer one is at most
     ``max_input``, to the nearest ``multiple``. The ``outputs`` are maps [1, C, h, w] over the image, or
     tokens [1, N, C] of patches of ``multiple`` pixels a side, row by row, behind tokens of other kinds.
-    With a ``digest``, the hash of what is in the file must begin so.
+    With a ``digest``, the hash of what is in the file must begin so. With ``inner``, outputs may be any
+    values inside the network, and H and W are ``size``, or free, whatever the file declares.
     """
 
     path: str
@@ -54,6 +56,12 @@ class Backbone:
     multiple: int
     max_input: int | None = None
     digest: str = ""
+    inner: bool = False
+    size: Size | None = None
+
+    def network(self) -> Network:
+        """Return the network, loaded."""
+        return open_network(self.path, self.outputs if self.inner else None, self.size is None)
 
     def means(self, picture: Picture) -> Features:
         """Means of all channels of the outputs, enlarged to pixels, over each region: float32 [V, D].
@@ -71,7 +79,7 @@ class Backbone:
 
     def maps(self, image: Image) -> list[Cells]:
         """Return all outputs for an image uint8 [H, W, 3]."""
-        network = open_network(self.path)
+        network = self.network()
         if not network.digest.startswith(self.digest):
             raise ValueError(f"{self.path}: has changed while it was in use; start again")
         session = network.session
@@ -81,7 +89,7 @@ class Backbone:
                 f"{self.path}: has the outputs {known}: expected some of them, not {self.outputs}"
             )
         (source,) = session.get_inputs()
-        size = self.input_size(image, source.shape[2:])
+        size = self.size or self.input_size(image, source.shape[2:])
         outputs = session.run(self.outputs, {source.name: self.prepared(image, size)})
         return [self.cells(name, output, size) for name, output in zip(self.outputs, outputs, strict=True)]
 
@@ -178,24 +186,29 @@ class Network:
 opening = Lock()
 
 
-def open_network(path: str) -> Network:
-    """Return the network in a file; all threads share one session, and each runs it on itself alone."""
+def open_network(path: str, outputs: tuple[str, ...] | None = None, free: bool = False) -> Network:
+    """Return the network in a file, or its part up to outputs inside it, see ``graph.part``.
+
+    All threads share one session, and each runs it on itself alone.
+    """
     with opening:
-        return new_network(path, file_stamp(Path(path)))
+        return new_network(path, file_stamp(Path(path)), outputs, free and outputs is not None)
 
 
-@lru_cache(maxsize=4)
-def new_network(path: str, _stamp: Stamp) -> Network:
+@lru_cache(maxsize=6)
+def new_network(
+    path: str, _stamp: Stamp, outputs: tuple[str, ...] | None = None, free: bool = False
+) -> Network:
     """Load a network; what is hashed is what is loaded."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     content = Path(path).read_bytes()
     try:
         beside = [Path(path).parent / name for name in external_files(content)]
-        # Only a network that is loaded by its path finds weights in files beside it.
-        source = path if beside else content
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        if outputs is not None:
+            source = part_of(path, outputs, free).SerializeToString()
+        else:
+            # Only a network that is loaded by its path finds weights in files beside it.
+            source = path if beside else content
+        session = new_session(source)
     except Exception as error:  # the errors of both libraries have nothing else in common
         raise ValueError(f"{path}: cannot be loaded: {error}; delete it, or export it anew") from error
     inputs = [(one.name, one.type, one.shape) for one in session.get_inputs()]
@@ -205,6 +218,22 @@ def new_network(path: str, _stamp: Stamp) -> Network:
         )
     digests = [content_digest(one.read_bytes()) for one in beside if file_stamp(one)]
     return Network(session, content_digest(b"".join([content, *map(str.encode, digests)])))
+
+
+def part_of(path: str, outputs: tuple[str, ...], free: bool) -> onnx.ModelProto:
+    """Return the part of a network, with weights that are in files beside it, up to outputs."""
+    model = onnx.load_model(path)
+    if missing := set(outputs) - {*values(model), image_input(model).name}:
+        raise ValueError(f"there are no values {sorted(missing)} in it")
+    return part(model, outputs, free)
+
+
+def new_session(source: str | bytes) -> onnxruntime.InferenceSession:
+    """Return a network that is ready to run, in the thread that asks for it."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def external_files(content: bytes) -> list[str]:

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.vision.features.descriptor import Features, State
-from multiutility.vision.features.networks.backbone import Backbone, Color, open_network
+from multiutility.vision.features.networks.backbone import Backbone, Size, open_network
 from multiutility.vision.features.networks.efficientnet import STAGE_STRIDES, named_digest, network_file
+from multiutility.vision.features.networks.installed import changed_error, installed_file
+from multiutility.vision.features.networks.normalization import IMAGENET_MEAN, IMAGENET_STD, Color
 from multiutility.vision.features.picture import Picture
 
 # Means and deviations of channels are known well enough after so many pictures; more would only take time.
 N_PICTURES = 32
-
-IMAGENET_MEAN: Color = (123.675, 116.28, 103.53)
-IMAGENET_STD: Color = (58.395, 57.12, 57.375)
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,49 @@ class Onnx:
     def source_digest(self) -> str:
         """Hash of the file."""
         return open_network(self.path).digest
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Means of the maps of a network that ``multiutility features add`` has installed; standardized.
+
+    The network is known by its ``name`` and the ``digest`` of its file: where it is not installed, or another
+    one has its name, an error says so. ``outputs`` are any values in it. Its input is as for ``Onnx``, but H
+    and W are free unless there is a ``size``.
+    """
+
+    name: str
+    digest: str
+    outputs: tuple[str, ...]
+    mean: Color = IMAGENET_MEAN
+    std: Color = IMAGENET_STD
+    scale: float = 1.0
+    multiple: int = 32
+    max_input: int | None = None
+    size: Size | None = None
+
+    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
+        """Learn mean and deviation of every channel."""
+        return fit_scales(self.backbone(), pictures, rng)
+
+    def describe(self, picture: Picture, state: State) -> Features:
+        """Describe every region: float32 [V, D]."""
+        return standardized(self.backbone().means(picture), state)
+
+    def backbone(self) -> Backbone:
+        """Return the network; raise if it is not installed, or is not the same."""
+        path = installed_file(self.name, self.digest)
+        size = None if self.size is None else (self.size[0], self.size[1])
+        how = (self.outputs, self.mean, self.std, self.scale, self.multiple, self.max_input)
+        found = Backbone(str(path), *how, digest=self.digest, inner=True, size=size)
+        if found.network().digest != self.digest:
+            raise changed_error(path, self.name)
+        return found
+
+    def source_digest(self) -> str:
+        """Hash of the file."""
+        self.backbone()
+        return self.digest
 
 
 def fit_scales(backbone: Backbone, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
