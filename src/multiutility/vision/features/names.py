@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from multiutility.vision.features.networks.installed import installed_names
+from multiutility.vision.features.networks.installed import PACKAGED, installed_names, read_installed
 
 # Presets of the package, and what the page of the studio says about them.
 BUILT_IN = {
@@ -29,6 +29,8 @@ def check_features(text: str) -> str:
     parts = text.split(JOIN)
     known = [*BUILT_IN, *installed_names()]
     for part in parts:
+        if part in PACKAGED and part not in known:
+            read_installed(part)  # which tells how to install it
         if part not in known:
             near = get_close_matches(part, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -43,6 +45,6 @@ def offered() -> dict[str, str]:
     """Return the names that a user may choose from, and words about each."""
     own = {}
     for name in installed_names():
-        own[name] = f"Your network {name}"
-        own[f"{DEFAULT}{JOIN}{name}"] = f"The best, and your network {name}"
+        own[name] = f"The network {name} that was added"
+        own[f"{DEFAULT}{JOIN}{name}"] = f"The first and the network {name}, side by side"
     return BUILT_IN | own

@@ -12,9 +12,16 @@ from numpy.typing import NDArray
 from skimage.data import chelsea
 
 from multiutility.vision.features.names import BUILT_IN
-from multiutility.vision.features.networks.backbone import Backbone, Cells, Size, external_files, open_network
+from multiutility.vision.features.networks.backbone import (
+    Backbone,
+    Cells,
+    Size,
+    content_digest,
+    external_files,
+    open_network,
+)
 from multiutility.vision.features.networks.inspection import TOKENS, Inspected, inspect
-from multiutility.vision.features.networks.installed import InstalledNetwork, check_new, plain
+from multiutility.vision.features.networks.installed import PACKAGED, InstalledNetwork, check_new, plain
 from multiutility.vision.features.networks.normalization import normalization
 from multiutility.vision.regions.boundary import Image
 from multiutility.vision.render import gallery
@@ -43,10 +50,16 @@ def looked_into(name: str, path: Path, wishes: Wishes, source: str) -> tuple[Ins
     if name in BUILT_IN:
         raise ValueError(f"{name!r}: there are features of this name in the package; give another name")
     check_new(name)
+    known = PACKAGED.get(name)
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file; correct the path")
     colors = None if wishes.normalize is None else normalization(wishes.normalize)
-    found = inspect(path, wishes.outputs, None if wishes.size is None else (wishes.size, wishes.size))
+    digest = content_digest(path.read_bytes())
+    if known is not None and digest != known[0].digest:
+        raise ValueError(f"{path}: is not the network {name!r} of the package {known[1]}; give another name")
+    packaged = next((one for one, *_ in PACKAGED.values() if one.digest == digest), None)
+    outputs = wishes.outputs or (() if packaged is None else packaged.outputs)
+    found = inspect(path, outputs, None if wishes.size is None else (wishes.size, wishes.size))
     if colors is None and found.normalizes:
         fix = "say what it takes by --normalize: unit for 0 to 1, or 0,1 for 0 to 255"
         raise ValueError(f"{path}: changes colors before all else, so it may not want them normalized; {fix}")
@@ -54,11 +67,11 @@ def looked_into(name: str, path: Path, wishes: Wishes, source: str) -> tuple[Ins
     beside = external_files(path.read_bytes())
     if not plain(beside):
         raise ValueError(f"{path}: has weights in {beside}; export it anew, with weights in the same folder")
-    outputs = tuple(one.name for one in found.outputs)
+    names = tuple(one.name for one in found.outputs)
     facts = InstalledNetwork(
         name=name,
-        digest=open_network(str(path), outputs, found.size is None).digest,
-        outputs=outputs,
+        digest=open_network(str(path), names, found.size is None).digest,
+        outputs=names,
         mean=mean,
         std=std,
         scale=wishes.scale,

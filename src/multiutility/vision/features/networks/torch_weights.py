@@ -1,11 +1,14 @@
-"""Weights of networks, read from files of PyTorch's older format without PyTorch and without running them."""
+"""Weights of networks, read from both kinds of PyTorch files without PyTorch and without running them."""
 
 from __future__ import annotations
 
 import math
 import pickletools
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -24,6 +27,15 @@ STORAGES = {
 }
 MAPPING = "collections OrderedDict"
 TENSOR = "torch._utils _rebuild_tensor_v2"
+# What describes tensors is small; it is taken into memory as a whole.
+MAX_PROGRAM = 64 * 2**20
+
+
+# What goes wrong in a damaged file, which may say that a string is longer than any memory.
+DAMAGES = (
+    *(ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, EOFError, RuntimeError),
+)
 
 
 class WeightsError(ValueError):
@@ -61,23 +73,49 @@ class Mark:
 
 
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a state dictionary saved by ``torch.save`` before PyTorch 1.6, by name.
+    """Return the arrays of a state dictionary saved by ``torch.save``, by name.
 
-    Such a file is made of programs for the ``pickle`` machine. The few instructions that describe tensors are
-    interpreted here; a file with any other, which could run code if it were unpickled, is refused.
+    Such a file is made of programs for the ``pickle`` machine, or, since PyTorch 1.6, is a zip archive with
+    one. The few instructions that describe tensors are interpreted here; a file with any other, which could
+    run code if it were unpickled, is refused.
     """
     try:
         with path.open("rb") as file:
+            if zipfile.is_zipfile(file):
+                return read_archive(file)
+            file.seek(0)
             if (run(file), run(file)) != (MAGIC, VERSION):
-                raise WeightsError("expected a state dictionary in the format of PyTorch before 1.6")
+                raise WeightsError("expected a state dictionary that PyTorch has saved")
             if run(file).get("little_endian") is not True:
                 raise WeightsError("expected little-endian numbers")
             tensors, keys = run(file), run(file)
             storages = read_storages(file, keys, tensors)
             return {name: view(tensor, storages) for name, tensor in tensors.items()}
-    # A damaged file may say that a string is longer than any memory.
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+    except DAMAGES as error:
         raise WeightsError(f"{path}: cannot read these weights: {error}; install the package anew") from error
+
+
+def read_archive(file: BinaryIO) -> dict[str, NDArray[Any]]:
+    """Read a zip archive: ``data.pkl`` describes the tensors, and each storage is a file of ``data/``."""
+    with zipfile.ZipFile(file) as archive:
+        programs = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+        if len(programs) != 1:
+            raise WeightsError("expected one data.pkl in the archive, as PyTorch writes it")
+        folder = programs[0].removesuffix("data.pkl")
+        order = f"{folder}byteorder"
+        if order in archive.namelist() and archive.read(order) != b"little":
+            raise WeightsError("expected little-endian numbers")
+        if archive.getinfo(programs[0]).file_size > MAX_PROGRAM:
+            raise WeightsError("its data.pkl is too long")
+        tensors = run(BytesIO(archive.read(programs[0])))
+        storages: dict[str, NDArray[Any]] = {}
+        for storage in {tensor.storage for tensor in tensors.values()}:
+            info = archive.getinfo(f"{folder}data/{storage.key}")
+            # Compared before it is read: an archive can hold far more than its own size.
+            if info.file_size != storage.size * np.dtype(storage.dtype).itemsize:
+                raise WeightsError(f"storage {storage.key} is not as long as it should be")
+            storages[storage.key] = np.frombuffer(archive.read(info), storage.dtype)
+        return {name: view(tensor, storages) for name, tensor in tensors.items()}
 
 
 def read_storages(file: BinaryIO, keys: list[str], tensors: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
@@ -181,7 +219,7 @@ class Machine:
 
     def persistent(self) -> None:
         """Make a storage of its description."""
-        kind, name, key, _device, size, _view = self.take(1)[0]
+        kind, name, key, _device, size, *_view = self.take(1)[0]
         if kind != "storage" or not isinstance(name, Name) or name.text not in STORAGES:
             refuse(kind)
         self.push(Storage(key, STORAGES[name.text], int(size)))
