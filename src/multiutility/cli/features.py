@@ -28,8 +28,9 @@ from multiutility.vision.features.networks.installed import (
 )
 
 if TYPE_CHECKING:
-    from multiutility.vision.features.networks.backbone import Backbone, Cells
+    from multiutility.vision.features.networks.backbone import Backbone
     from multiutility.vision.features.networks.inspection import Inspected
+    from multiutility.vision.features.networks.kept_maps import Cells
     from multiutility.vision.regions.boundary import Image
 
 app = typer.Typer(

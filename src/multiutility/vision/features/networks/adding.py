@@ -14,7 +14,6 @@ from skimage.data import chelsea
 from multiutility.vision.features.names import BUILT_IN
 from multiutility.vision.features.networks.backbone import (
     Backbone,
-    Cells,
     Size,
     content_digest,
     external_files,
@@ -22,6 +21,7 @@ from multiutility.vision.features.networks.backbone import (
 )
 from multiutility.vision.features.networks.inspection import TOKENS, Inspected, inspect
 from multiutility.vision.features.networks.installed import PACKAGED, InstalledNetwork, check_new, plain
+from multiutility.vision.features.networks.kept_maps import Cells
 from multiutility.vision.features.networks.normalization import normalization
 from multiutility.vision.regions.boundary import Image
 from multiutility.vision.render import gallery
@@ -96,7 +96,7 @@ def backbone_of(facts: InstalledNetwork, path: Path) -> Backbone:
 
 def tried(backbone: Backbone, image: Image) -> list[Cells]:
     """Run a network on an image; raise if what it gives says nothing of places."""
-    found = backbone.maps(image)
+    found = backbone.computed(image)
     for name, (cells, grid) in zip(backbone.outputs, found, strict=True):
         if not np.isfinite(cells).all():
             fix = "check --normalize, or export it in float32"

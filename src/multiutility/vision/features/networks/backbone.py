@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +21,17 @@ from scipy.sparse import csr_array
 
 from multiutility.vision.features.descriptor import Features
 from multiutility.vision.features.networks.graph import image_input, part, values
+from multiutility.vision.features.networks.kept_maps import Cells, kept_maps
 from multiutility.vision.features.networks.normalization import Color
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.regions.boundary import Image
 
 Size: TypeAlias = tuple[int, int]
 
-# Features of cells [h * w, C], and their grid (h, w).
-Cells: TypeAlias = tuple[NDArray[np.float32], Size]
-
 # Pixels of an input: the maps of networks take a hundred times as much memory.
 MAX_INPUT = 25_000_000
+
+MAPS_VERSION = 1  # changes whenever the same network and image give other maps
 
 # When a file was changed, and how long it is.
 Stamp: TypeAlias = tuple[int, int]
@@ -78,20 +79,36 @@ class Backbone:
         return np.asarray(np.concatenate(found, axis=1) / picture.sizes[:, np.newaxis], dtype=np.float32)
 
     def maps(self, image: Image) -> list[Cells]:
-        """Return all outputs for an image uint8 [H, W, 3]."""
+        """Return all outputs for an image uint8 [H, W, 3], which may have been kept from before."""
+        network = self.checked_network()
+        size = self.input_size(image, network.session.get_inputs()[0].shape[2:])
+        return kept_maps(self.map_key(network.digest, image, size), lambda: self.computed(image))
+
+    def computed(self, image: Image) -> list[Cells]:
+        """Run the network, and return all outputs."""
+        session = self.checked_network().session
+        (source,) = session.get_inputs()
+        size = self.input_size(image, source.shape[2:])
+        outputs = session.run(self.outputs, {source.name: self.prepared(image, size)})
+        return [self.cells(name, output, size) for name, output in zip(self.outputs, outputs, strict=True)]
+
+    def checked_network(self) -> Network:
+        """Return the network; raise if it has changed, or does not have the outputs."""
         network = self.network()
         if not network.digest.startswith(self.digest):
             raise ValueError(f"{self.path}: has changed while it was in use; start again")
-        session = network.session
-        known = [output.name for output in session.get_outputs()]
+        known = [output.name for output in network.session.get_outputs()]
         if not self.outputs or not set(self.outputs) <= set(known):
             raise ValueError(
                 f"{self.path}: has the outputs {known}: expected some of them, not {self.outputs}"
             )
-        (source,) = session.get_inputs()
-        size = self.size or self.input_size(image, source.shape[2:])
-        outputs = session.run(self.outputs, {source.name: self.prepared(image, size)})
-        return [self.cells(name, output, size) for name, output in zip(self.outputs, outputs, strict=True)]
+        return network
+
+    def map_key(self, digest: str, image: Image, size: Size) -> str:
+        """Hash of all that maps depend on."""
+        how = [MAPS_VERSION, digest, self.outputs, self.mean, self.std, self.multiple, size, image.shape]
+        content = np.ascontiguousarray(image)
+        return hashlib.sha256(json.dumps(how).encode() + b"\n" + content.tobytes()).hexdigest()[:32]
 
     def input_size(self, image: Image, asked: Sequence[int | str | None]) -> Size:
         """Height and width of the input.
@@ -99,6 +116,8 @@ class Backbone:
         Images are not padded to the multiple, but enlarged or shrunk by a few pixels: the cells then cover
         exactly the image, and none sees what is not in it.
         """
+        if self.size is not None:
+            return self.size
         scale = self.scale
         if self.max_input is not None:
             scale = min(scale, self.max_input / max(image.shape[:2]))
