@@ -27,6 +27,7 @@ from multiutility.demo.run import Mix, write_mix
 from multiutility.studio import server
 from multiutility.vision import Segmenter
 from multiutility.vision.features import presets
+from small_networks import transformer
 from toy import toy_preset
 
 LANGUAGES = {"console", "math", "python", "sh", "text"}
@@ -46,6 +47,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mixed = write_mix(scenes, folder / "demo" / "mixed", Mix(masks=4, boxes=2, seeds=1), random_state=0)
     shutil.copytree(mixed.path, folder / "photos")
     put_published(folder)
+    transformer(folder / "mynet.onnx")
     return folder
 
 
@@ -94,6 +96,7 @@ def test_commands_work_as_documented(
 ) -> None:
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTIUTILITY_CONFIG", str(tmp_path / "config"))
     run = partial(CliRunner().invoke, app, catch_exceptions=False)
     for command in commands(page):
         program, *words = shlex.split(command)
