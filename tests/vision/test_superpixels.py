@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
+from skimage.segmentation import watershed
 
-from multiutility.vision.regions.borders import Borders
-from multiutility.vision.regions.merging import connected, merge_regions
+from multiutility.vision.regions.basins import basins, drained
+from multiutility.vision.regions.borders import Borders, border_lengths
+from multiutility.vision.regions.merging import connected, merge_regions, nearest
 from multiutility.vision.regions.superpixels import (
     Felzenszwalb,
     RegionMerging,
@@ -166,6 +168,62 @@ def test_connected_has_no_small_or_split_regions(
     assert np.bincount(regions.ravel()).min() >= min(min_size, labels.size)
     if min_size == 1:
         assert regions.max() + 1 == sum(n_parts(labels == label) for label in range(n_labels))
+
+
+def surface_of(shape: tuple[int, int], seed: int, n_levels: int | None) -> NDArray[np.float32]:
+    """A random map; with few levels, most pixels have neighbors of the same value."""
+    values = np.random.default_rng(seed).random(shape)
+    return np.asarray(values if n_levels is None else np.floor(n_levels * values), dtype=np.float32)
+
+
+def partition(labels: NDArray[Any]) -> list[int]:
+    """Labels by the first pixel that has them."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse]).ravel().tolist()
+
+
+@given(
+    st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    st.integers(0, 10**6),
+    st.sampled_from([None, None, 2, 5, 30, 300]),
+)
+def test_basins_are_those_of_flooding(shape: tuple[int, int], seed: int, n_levels: int | None) -> None:
+    surface = surface_of(shape, seed, n_levels)
+    assert partition(basins(surface)) == partition(watershed(surface, connectivity=1))
+
+
+def test_basins_need_no_queue_unless_pixels_tie() -> None:
+    surface = surface_of((40, 60), 0, None)
+    found = drained(surface)
+    assert found is not None
+    assert partition(found) == partition(watershed(surface, connectivity=1))
+    surface[:9, :20] = surface[30:, 30:] = 0  # flat bottoms, as of overexposed sky
+    found = drained(surface)
+    assert found is not None
+    assert partition(found) == partition(watershed(surface, connectivity=1))
+    assert drained(surface_of((40, 60), 0, 5)) is None
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
+def test_nearest_by_loops(seed: int, n_regions: int, ties: bool) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = [pair for pair in combinations(range(n_regions), 2) if rng.random() < 0.4]
+    edges = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    distances = rng.integers(-2, 2, len(edges)).astype(np.float64) if ties else rng.normal(size=len(edges))
+    expected = []
+    for region in range(n_regions):
+        own = [e for e, pair in enumerate(edges.tolist()) if region in pair]
+        best = min(own, key=lambda e: (distances[e], e), default=None)
+        expected.append(-1 if best is None else int(edges[best].sum()) - region)
+    assert nearest(edges, distances, n_regions).tolist() == expected
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10**6))
+def test_lengths_of_borders_are_those_of_their_pixels(height: int, width: int, seed: int) -> None:
+    regions = connected(np.random.default_rng(seed).integers(0, 4, (height, width)), min_size=1)
+    edges, lengths = border_lengths(regions)
+    assert np.array_equal(edges, Borders.of(regions).edges)
+    assert np.array_equal(lengths, Borders.of(regions).lengths)
 
 
 def test_borders_of_one_region_are_empty() -> None:

@@ -21,17 +21,21 @@ Value = TypeVar("Value")
 class Picture:
     """An image uint8 [H, W, 3] with its regions int32 [H, W]; everything derived is computed once.
 
+    The ``boundary`` map may be given, if it is known.
+
     >>> regions = np.array([[0, 0, 1], [0, 0, 1]], dtype=np.int32)
     >>> picture = Picture(np.zeros((2, 3, 3), dtype=np.uint8), regions)
     >>> picture.n_regions, picture.sizes.tolist(), picture.edges.tolist()
     (2, [4, 2], [[0, 1]])
     """
 
-    def __init__(self, image: Image, regions: IndexArray) -> None:
+    def __init__(self, image: Image, regions: IndexArray, boundary: FloatMap | None = None) -> None:
         if image.shape[:2] != regions.shape:
             raise ValueError(f"image has shape {image.shape}, but regions {regions.shape}")
         self.image = image
         self.regions = regions
+        if boundary is not None:
+            self.boundary = boundary
         self._known: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:

@@ -22,8 +22,8 @@ from multiutility.vision.features.descriptor import (
 )
 from multiutility.vision.features.parameters import decode, encode, source_digests
 from multiutility.vision.features.picture import Picture
-from multiutility.vision.regions.boundary import Image
-from multiutility.vision.regions.superpixels import Superpixels
+from multiutility.vision.regions.boundary import Image, boundary_map
+from multiutility.vision.regions.superpixels import RegionMerging, Superpixels
 
 # An image, or how to get it: images of a large set are not all held in memory at once.
 ImageSource: TypeAlias = Image | Callable[[], Image]
@@ -90,7 +90,10 @@ class Preset:
     def picture(self, image: Image) -> Picture:
         """Return the image with its regions."""
         image = checked_image(image)
-        return Picture(image, self.superpixels(image))
+        if not isinstance(self.superpixels, RegionMerging):
+            return Picture(image, self.superpixels(image))
+        boundary = boundary_map(image)  # which features of borders need, too
+        return Picture(image, self.superpixels.cut(boundary), boundary)
 
 
 @dataclass(frozen=True, eq=False)

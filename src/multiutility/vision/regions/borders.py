@@ -31,12 +31,12 @@ class Borders:
     @classmethod
     def of(cls, regions: NDArray[Any]) -> Borders:
         """Find all pairs of neighboring pixels (left and right, above and below) in different regions."""
-        index = np.arange(regions.size).reshape(regions.shape)
-        first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
-        second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
+        width = regions.shape[1]
+        across = np.flatnonzero(regions[:, :-1] != regions[:, 1:])
+        across += across // max(width - 1, 1)  # rows of pairs are one shorter than those of pixels
+        down = np.flatnonzero(regions[:-1] != regions[1:])
+        first, second = np.concatenate((across, down)), np.concatenate((across + 1, down + width))
         flat = regions.ravel()
-        crossing = flat[first] != flat[second]
-        first, second = first[crossing], second[crossing]
         edges, owner = unique_pairs(flat[first], flat[second], int(flat.max(initial=0)) + 1)
         return cls(edges, owner, first, second)
 
@@ -52,13 +52,37 @@ class Borders:
         return np.asarray(np.bincount(self.owner, pairs, len(self.edges)) / self.lengths)
 
 
+def border_lengths(regions: NDArray[Any]) -> tuple[IndexArray, NDArray[np.int64]]:
+    """Return the edges and lengths of ``Borders.of``, in less time.
+
+    >>> border_lengths(np.array([[0, 0, 1], [2, 2, 1]]))[1].tolist()
+    [1, 2, 1]
+    """
+    n_regions = int(regions.max(initial=0)) + 1
+    keys = []
+    for one, other in ((regions[:, :-1], regions[:, 1:]), (regions[:-1], regions[1:])):
+        crossing = one != other
+        keys.append(pair_keys(one[crossing], other[crossing], n_regions))
+    unique, lengths = np.unique(np.concatenate(keys), return_counts=True)
+    return pairs_of(unique, n_regions), lengths
+
+
+def pair_keys(one: NDArray[Any], other: NDArray[Any], n_regions: int) -> NDArray[np.int64]:
+    """Return one number for each pair, the same both ways."""
+    return np.asarray(np.minimum(one, other).astype(np.int64) * n_regions + np.maximum(one, other))
+
+
+def pairs_of(keys: NDArray[np.int64], n_regions: int) -> IndexArray:
+    """Return the pairs (i < j) of numbers, int32 [E, 2]."""
+    return np.stack(np.divmod(keys, n_regions), axis=1).astype(np.int32)
+
+
 def unique_pairs(
     one: NDArray[Any], other: NDArray[Any], n_regions: int
 ) -> tuple[IndexArray, NDArray[np.int64]]:
     """Sorted unique pairs (i < j) int32 [E, 2], and the place of each given pair among them."""
-    keys = np.minimum(one, other).astype(np.int64) * n_regions + np.maximum(one, other)
-    unique, owner = np.unique(keys, return_inverse=True)
-    return np.stack(np.divmod(unique, n_regions), axis=1).astype(np.int32), owner
+    unique, owner = np.unique(pair_keys(one, other, n_regions), return_inverse=True)
+    return pairs_of(unique, n_regions), owner
 
 
 def adjacency(regions: NDArray[Any]) -> IndexArray:

@@ -50,7 +50,10 @@ def texture(lightness: FloatMap) -> FloatMap:
     fine, wide = (cv2.GaussianBlur(lightness, (0, 0), sigma) for sigma in (1.5, 3.0))
     half = np.float32(np.sqrt(0.5))
     found = (across, down, half * (across + down), half * (across - down), spots, fine - wide)
-    return np.sqrt(np.abs(np.stack(found, axis=2)))
+    busy = np.empty((*lightness.shape, len(found)), dtype=np.float32)
+    for n, one in enumerate(found):
+        busy[..., n] = np.sqrt(np.abs(one, out=one), out=one)
+    return busy
 
 
 def quarter(channels: FloatMap) -> FloatMap:

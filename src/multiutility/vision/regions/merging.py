@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from skimage.measure import label
 
 from multiutility.arrays import IndexArray
-from multiutility.vision.regions.borders import Borders, unique_pairs
+from multiutility.vision.regions.borders import Borders, border_lengths, unique_pairs
 from multiutility.vision.regions.boundary import FloatMap
 
 
@@ -25,17 +25,17 @@ def connected(regions: NDArray[Any], min_size: int) -> IndexArray:
     [[0, 0, 0, 0], [0, 0, 0, 0]]
     """
     parts = label(regions, background=-1, connectivity=1) - 1
-    n_parts = int(parts.max(initial=-1)) + 1
-    while True:
-        sizes = np.bincount(parts.ravel(), minlength=n_parts)
-        small = sizes < min_size
-        if n_parts < 2 or not small.any():
-            return renumbered(parts)
-        borders = Borders.of(parts)
-        target = nearest(borders.edges, -borders.lengths.astype(np.float64), n_parts)
-        joins = np.flatnonzero(small)
-        n_parts, names = joined(joins, target[joins], n_parts)
-        parts = names[parts]
+    sizes = np.bincount(parts.ravel())
+    names: IndexArray = np.arange(len(sizes), dtype=np.int32)
+    if (sizes < min_size).any():
+        edges, lengths = border_lengths(parts)
+        while len(sizes) > 1 and (sizes < min_size).any():
+            joins = np.flatnonzero(sizes < min_size)
+            target = nearest(edges, -lengths.astype(np.float64), len(sizes))
+            _, groups = joined(joins, target[joins], len(sizes))
+            names, sizes = groups[names], np.bincount(groups, sizes).astype(np.int64)
+            edges, lengths = grouped(edges, lengths, groups)
+    return renumbered(names[parts])
 
 
 def renumbered(regions: NDArray[Any]) -> IndexArray:
@@ -51,11 +51,29 @@ def renumbered(regions: NDArray[Any]) -> IndexArray:
 
 def nearest(edges: IndexArray, distances: NDArray[np.float64], n_regions: int) -> NDArray[np.int64]:
     """The neighbor of each region at the least distance, [V]; of equals, the first edge's; -1 for none."""
-    found = np.full(n_regions, -1, dtype=np.int64)
-    # The last of several values for one place stays: from far to near.
-    backwards = edges[np.argsort(distances, kind="stable")[::-1]]
-    found[backwards[:, ::-1].ravel()] = backwards.ravel()
+    least = np.full(n_regions, np.inf)
+    for ends in edges.T:
+        np.minimum.at(least, ends, distances)
+    found, first = np.full(n_regions, -1, dtype=np.int64), np.full(n_regions, len(edges))
+    for one, other in ((0, 1), (1, 0)):
+        closest = np.flatnonzero(distances == least[edges[:, one]])[::-1]
+        # The last of several values for one place stays: backwards, that is the first edge's.
+        place = np.full(n_regions, len(edges))
+        place[edges[closest, one]] = closest
+        earlier = np.flatnonzero(place < first)
+        first[earlier] = place[earlier]
+        found[earlier] = edges[place[earlier], other]
     return found
+
+
+def grouped(
+    edges: IndexArray, lengths: NDArray[np.int64], groups: IndexArray
+) -> tuple[IndexArray, NDArray[np.int64]]:
+    """Edges between groups of regions, and the lengths of their borders."""
+    ends = groups[edges]
+    outer = ends[:, 0] != ends[:, 1]
+    found, owner = unique_pairs(ends[outer, 0], ends[outer, 1], int(groups.max(initial=0)) + 1)
+    return found, np.bincount(owner, lengths[outer], len(found)).astype(np.int64)
 
 
 def joined(one: NDArray[Any], other: NDArray[Any], n_regions: int) -> tuple[int, IndexArray]:
@@ -97,7 +115,8 @@ class RegionGraph:
 
     def strengths(self, size_power: float) -> NDArray[np.float64]:
         """Mean along each border, times the smaller region's size to the power, [E]."""
-        smaller = self.sizes[self.edges].min(axis=1).astype(np.float64)
+        one, other = self.sizes[self.edges.T]
+        smaller = np.minimum(one, other).astype(np.float64)
         return np.asarray(self.totals / self.lengths * smaller**size_power)
 
     def merged(self, groups: IndexArray) -> RegionGraph:

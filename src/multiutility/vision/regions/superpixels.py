@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
-from skimage.segmentation import felzenszwalb, slic, watershed
+from skimage.segmentation import felzenszwalb, slic
 
 from multiutility.arrays import IndexArray
+from multiutility.vision.regions.basins import basins
 from multiutility.vision.regions.borders import adjacency, boundary_strength
-from multiutility.vision.regions.boundary import Image, boundary_map
+from multiutility.vision.regions.boundary import FloatMap, Image, boundary_map
 from multiutility.vision.regions.merging import connected, merge_regions
 
 __all__ = [
@@ -99,9 +100,12 @@ class RegionMerging:
 
     def __call__(self, image: Image) -> IndexArray:
         """Cut the image uint8 [H, W, 3] into regions int32 [H, W]."""
-        boundary = boundary_map(image)
-        basins = connected(watershed(boundary, connectivity=1), min_size=self.min_size)
-        return merge_regions(basins, boundary, self.n_regions, self.size_power)
+        return self.cut(boundary_map(image))
+
+    def cut(self, boundary: FloatMap) -> IndexArray:
+        """Cut an image with this boundary map into regions."""
+        parts = connected(basins(boundary), min_size=self.min_size)
+        return merge_regions(parts, boundary, self.n_regions, self.size_power)
 
     def resized(self, n_regions: int) -> Self:
         """Return the same with another number of regions."""

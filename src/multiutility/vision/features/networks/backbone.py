@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from multiutility.vision.features.descriptor import Features
 from multiutility.vision.features.networks.graph import image_input, part, values
@@ -134,9 +134,12 @@ class Backbone:
         """Return the image as the network takes it: float32 [1, 3, H, W]."""
         shrinks = size[0] * size[1] < image.shape[0] * image.shape[1]
         way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        channels = cv2.resize(image, size[::-1], interpolation=way).transpose(2, 0, 1)
-        mean, std = (np.array(color, np.float32).reshape(3, 1, 1) for color in (self.mean, self.std))
-        return np.ascontiguousarray((channels - mean) / std)[np.newaxis]
+        channels = cv2.resize(image, size[::-1], interpolation=way)
+        found = np.empty((1, 3, *size), dtype=np.float32)
+        for c, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
+            np.subtract(channels[..., c], np.float32(mean), out=found[0, c])
+            found[0, c] /= np.float32(std)
+        return found
 
     def cells(self, name: str, output: NDArray[Any], size: Size) -> Cells:
         """Return an output for an input of the size."""
@@ -152,16 +155,26 @@ class Backbone:
 def cell_weights(picture: Picture, grid: Size) -> csr_array:
     """How much each cell of a grid over the picture adds to the sum over each region, [V, h * w].
 
-    Each pixel takes its value from the four cells around it. Rows add up to the sizes of the regions.
+    Each pixel takes its value from the four cells around it. Rows add up to the sizes of the regions. Pixels
+    side by side in a region with the same four cells are taken together: their weights add up to differences
+    of running sums.
     """
-    (rows, columns), (height, width) = grid, picture.shape
+    (rows, columns), regions = grid, picture.regions
+    (height, width) = regions.shape
     down, down_weights = nearest_two(height, rows)
     across, across_weights = nearest_two(width, columns)
-    cells = down[:, np.newaxis, :, np.newaxis] * columns + across[:, np.newaxis, :]
-    weights = down_weights[:, np.newaxis, :, np.newaxis] * across_weights[:, np.newaxis, :]
-    starts = np.arange(0, cells.size + 1, 4)
-    pixels = csr_array((weights.ravel(), cells.ravel(), starts), shape=(height * width, rows * columns))
-    return csr_array(picture.membership @ pixels)
+    ends = np.ones((height, width), dtype=np.bool_)
+    ends[:, :-1] = (regions[:, 1:] != regions[:, :-1]) | (across[1:] != across[:-1]).any(axis=1)
+    last = np.flatnonzero(ends)
+    y, right = np.divmod(last, width)
+    left = np.concatenate(([0], last[:-1] + 1)) - y * width
+    sums = np.concatenate((np.zeros((1, 2)), np.cumsum(across_weights, axis=0, dtype=np.float64)))
+    wide = sums[right + 1] - sums[left]
+    cells = down[y][:, :, np.newaxis] * columns + across[right][:, np.newaxis]
+    weights = down_weights[y][:, :, np.newaxis] * wide[:, np.newaxis]
+    owners = np.repeat(regions.ravel()[last], 4)
+    shape = picture.n_regions, rows * columns
+    return csr_array(coo_array((weights.ravel(), (owners, cells.ravel())), shape=shape), dtype=np.float32)
 
 
 def nearest_two(n_pixels: int, n_cells: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
