@@ -43,6 +43,10 @@ class Home(Protocol):
         """The nodes, sorted."""
 
     @property
+    def reached(self) -> FloatArray:
+        """How likely each of the nodes can have the label: 1 if nothing speaks against it."""
+
+    @property
     def main(self) -> int:
         """The node that the label is in if all others are taken."""
 

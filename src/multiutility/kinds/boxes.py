@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from multiutility.annotations import LOOSE, UNIFORM, Box, Profile
+from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.annotations.boxed import Boxed
 from multiutility.annotations.lines import MARGIN, loosened
 from multiutility.arrays import MAX_INDEX, IndexArray
@@ -22,8 +22,6 @@ from multiutility.kinds.problems import Problem, extent, raise_problem
 ROUNDING = 1e-9
 # Boxes that are larger than twice their objects say next to nothing.
 MAX_LOOSENED = 1.0
-# How much larger than a tight box a loose one is, as the mean of the margins has it.
-EXPECTED_LOOSENED = 1 / (1 - MARGIN) - 1
 # Length of the dashes, and of the gaps between them, in the unit of lines.
 DASH = 5
 
@@ -193,6 +191,7 @@ def box_nodes(
     shrink: float = 0.06,
     profile: Profile | None = None,
     cell: float = 1.0,
+    margin: float = MARGIN,
 ) -> Box:
     """The box, which is in the image, in superpixels: its shrunk part, with the area of all of it.
 
@@ -212,6 +211,8 @@ def box_nodes(
         row_positions=np.clip((np.array(rows) + 0.5 - box.top) / height, 0, 1),
         column_positions=np.clip((np.array(columns) + 0.5 - box.left) / width, 0, 1),
         tight=box.tight,
+        margin=margin,
+        shrink=shrink,
     )
 
 
@@ -220,7 +221,9 @@ def boxes_term(boxes: Sequence[PixelBox], grid: Grid) -> Boxed:
     clipped = [clip(box, grid.regions.shape, f"boxes[{b}]") for b, box in enumerate(boxes)]
     profiles = [profile_of(box, grid) for box in clipped]
     pairs = zip(clipped, profiles, strict=True)
-    nodes = [box_nodes(box, grid.regions, grid.shrink, profile, grid.cell) for box, profile in pairs]
+    nodes = [
+        box_nodes(box, grid.regions, grid.shrink, profile, grid.cell, grid.margin) for box, profile in pairs
+    ]
     return Boxed(nodes, union_areas(clipped, grid.cell), grid.tight)
 
 
@@ -229,7 +232,7 @@ def profile_of(box: PixelBox, grid: Grid) -> Profile:
     profile = grid.profiles.get(box.label)
     if box.tight:
         return profile or UNIFORM
-    return loosened(profile) if profile else LOOSE
+    return loosened(profile or UNIFORM, grid.margin)
 
 
 def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:

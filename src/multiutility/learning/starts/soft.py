@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_softmax, logsumexp
 
+from multiutility.annotations import Joint
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.energy import Energy
 from multiutility.inference import Solver
@@ -308,7 +309,7 @@ def sharpened(
     found = []
     for n, (one, prior, least) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
         scores = sharpness * part.scores(n, one.problem.node_features, rows)
-        scores = np.where(prior > 0, scores, -np.inf)
+        scores = np.where(prior > 0, scores + log_reach(one), -np.inf)
         first = presence(one.annotation, chances)
         shares = raised(scores + 2 * np.log(first), one, least)
         for _ in range(LOOKS if first.min() < 1 else 0):
@@ -359,10 +360,23 @@ def least_sizes(example: Example) -> dict[int, float]:
         return {}
     constraints, problem = example.constraints, example.problem
     partial = np.diff(constraints.cover_starts) < problem.n_nodes
-    covered = np.isin(np.arange(example.annotation.n_labels), constraints.cover_labels[partial])
+    labels = np.arange(example.annotation.n_labels)
+    covered = np.isin(labels, constraints.cover_labels[partial]) | np.isin(labels, loosely_boxed(example))
     least = np.where(covered, LEAST_COVERED, LEAST) * example.annotation.label_sizes(problem)
     least[constraints.sizes.labels] = 0.0
     return {label: float(least[label]) for label in np.flatnonzero(least).tolist()}
+
+
+def loosely_boxed(example: Example) -> list[int]:
+    """Labels of loose boxes: they have no covers, and must appear in their boxes nevertheless."""
+    annotation = example.annotation
+    return [box.label for box in annotation.boxes if not box.tight] if isinstance(annotation, Joint) else []
+
+
+def log_reach(example: Example) -> FloatArray | float:
+    """Logarithms of how likely nodes can have labels [V, K]; 0 if nothing is said of that."""
+    annotation = example.annotation
+    return np.log(annotation.reach(example.problem)) if isinstance(annotation, Joint) else 0.0
 
 
 def raise_of(scores: FloatArray, label: int, sizes: FloatArray, least: float) -> float:
