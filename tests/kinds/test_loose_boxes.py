@@ -238,6 +238,13 @@ def test_loose_frames_have_gaps() -> None:
     assert 0.3 < dashed.sum() / whole.sum() < 0.7
 
 
+@pytest.mark.parametrize("side", [40.5, 41.3, 45.9, 49.99])
+def test_loose_frames_that_end_between_pixels_are_drawn(side: float) -> None:
+    sketch = Sketch(np.zeros((60, 80, 3), dtype=np.uint8), ["cow"], np.full((2, 3), 200, dtype=np.uint8))
+    BOXES.draw(sketch, [PixelBox(0, x, x, side, side, tight=False) for x in np.linspace(0, 40, 41).tolist()])
+    assert np.asarray(sketch.canvas).any()
+
+
 def test_weaken_makes_boxes_larger_and_says_so(tmp_path: Path) -> None:
     mask = np.ones((20, 30), dtype=np.uint8)
     mask[5:15, 0:10] = 2

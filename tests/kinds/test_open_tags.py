@@ -28,6 +28,7 @@ from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
 from multiutility.vision.rasterize import rasterize
 from multiutility.vision.rehearsal import rehearsal, styles_of
+from multiutility.vision.render import draw_annotation
 from multiutility.vision.suggestions import Known, Patch, left
 from multiutility.vision.weaken import weaken
 
@@ -242,3 +243,13 @@ def test_superpixels_have_open_tags_and_only_denied_ones_say_nothing() -> None:
     assert rasterize(PixelAnnotation(tags=(OpenTag(2, present=False),)), regions, n_labels=4) is None
     assert TAGS.labels((OpenTag(0), OpenTag(2, present=False))) == (0,)
     assert not Tags([0, 2], n_labels=4).open
+
+
+def test_pictures_list_labels_that_are_not_there() -> None:
+    image, classes = np.zeros((60, 200, 3), dtype=np.uint8), Classes.from_names(["grass", "cow"])
+    drawn = [
+        draw_annotation(image, PixelAnnotation(tags=tags), classes)
+        for tags in ((OpenTag(0),), (OpenTag(0), OpenTag(1)), (OpenTag(0), OpenTag(1, present=False)))
+    ]
+    widths = [int(np.flatnonzero((one > 0).any(axis=(0, 2))).max()) for one in drawn]
+    assert widths[0] < widths[1] < widths[2]

@@ -295,14 +295,19 @@ def draw_dashes(sketch: Sketch, frame: tuple[float, float, float, float], color:
     """Draw a frame of dashes, inside of its sides as Pillow draws whole ones."""
     left, top, right, bottom = frame
     step, thick = DASH * sketch.unit, width - 1
-    for x in np.arange(left, right + 1, 2 * step).tolist():
+    for x in begins(left, right, 2 * step):
         end = min(x + step, right)
         sketch.draw.rectangle((x, top, end, min(top + thick, bottom)), fill=color)
         sketch.draw.rectangle((x, max(bottom - thick, top), end, bottom), fill=color)
-    for y in np.arange(top, bottom + 1, 2 * step).tolist():
+    for y in begins(top, bottom, 2 * step):
         end = min(y + step, bottom)
         sketch.draw.rectangle((left, y, min(left + thick, right), end), fill=color)
         sketch.draw.rectangle((max(right - thick, left), y, right, end), fill=color)
+
+
+def begins(first: float, last: float, step: float) -> list[float]:
+    """Where dashes begin, from the first place to the last, which may be one of them."""
+    return [place for place in np.arange(first, last + 1, step).tolist() if place <= last]
 
 
 BOXES = Kind(

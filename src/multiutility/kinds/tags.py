@@ -122,8 +122,11 @@ def check_probability(share: float) -> None:
 
 
 def draw_tags(sketch: Sketch, tags: Sequence[Tag]) -> None:
-    """Tags have no place: those that are there are listed."""
+    """Tags have no place: they are listed, and those that are not there say so."""
     sketch.listed += tuple(label_of(tag) for tag in tags if is_there(tag))
+    for tag in tags:
+        if not is_there(tag):
+            sketch.list_name(label_of(tag), "(not there)")
 
 
 def tags_term(tags: Sequence[Tag], grid: Grid) -> Term:
