@@ -23,7 +23,7 @@ from multiutility.kinds.drawing import Sketch
 from multiutility.learning.examples import make_examples
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import MARKS, clues_of
-from multiutility.learning.starts.soft import least_sizes
+from multiutility.learning.starts.soft_labels import least_sizes
 from multiutility.problem import LabelingProblem
 from multiutility.vision.rasterize import rasterize
 from multiutility.vision.rehearsal import margin_of, rehearsal, styles_of
