@@ -201,15 +201,13 @@ class Joint:
         named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
         for term in self.terms:
             named[term.says] += term.labels
-            named["denied"] += term.denied
-        tags, boxes, seeds, there, opened, denied = named.values()
+        tags, boxes, seeds, there, opened = named.values()
         complete = self.complete
         if complete is None and any(term.complete for term in self.terms):
             complete = True
-        gone = [label for term in self.terms for label in term.absent]
-        return Partition.of(
-            tags, boxes, seeds, self.n_labels, self.other, complete, there, opened, denied, gone
-        )
+        absent = [label for term in self.terms for label in term.absent]
+        known = (there, opened if any(term.says == "open" for term in self.terms) else None, absent)
+        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, complete, *known)
 
     @property
     def parts(self) -> dict[int, float]:
