@@ -39,13 +39,15 @@ from multiutility.learning.selection.choice import Choice, Data
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
 from multiutility.learning.selection.stand_in import fit_hinges
-from multiutility.learning.starts import soft
+from multiutility.learning.starts import locality, soft, soft_labels
 from multiutility.vision.learning import without_advice
 from multiutility.vision.segmenter import Segmenter
 
 # Constants by module; those of functions' arguments are changed where the function is called.
 NAMES: dict[ModuleType, Sequence[str]] = {
-    soft: ("BALANCE", "CERTAIN", "LEAST", "LEAST_COVERED", "TELLING"),
+    soft: ("BALANCE",),
+    soft_labels: ("CERTAIN", "LEAST", "LEAST_COVERED"),
+    locality: ("TELLING",),
     reading: ("FIRM", "LEAST_LOG"),
     expected: ("TILT",),
     evidence: ("TOLERATED",),

@@ -7,6 +7,8 @@ model for the second picture, which takes a minute.
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,9 @@ from multiutility.datasets import DatasetFolder
 from multiutility.datasets.scenes import CLASSES, Scene, make_scene, make_scenes
 from multiutility.demo.run import Mix, write_mix
 from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.boxes import loosen
 from multiutility.kinds.drawing import borders, overlay
+from multiutility.kinds.tags import OpenTag
 from multiutility.vision import Segmenter
 from multiutility.vision.regions.superpixels import RegionMerging
 from multiutility.vision.render import captioned, draw_annotation
@@ -44,6 +48,22 @@ def kinds_picture() -> Picture:
         "points and tags": weak_annotation(scene.mask, CLASSES, scene.instances, seeds=True),
         "boxes and tags": weak_annotation(scene.mask, CLASSES, scene.instances, boxes=True),
         "mask": PixelAnnotation(scene.mask),
+    }
+    return row({name: draw_annotation(scene.image, one, CLASSES) for name, one in weak.items()})
+
+
+def more_kinds_picture() -> Picture:
+    """The same scene with the kinds that say less, or otherwise."""
+    scene = shown_scene()
+    made = partial(weak_annotation, scene.mask, CLASSES, scene.instances)
+    boxed = made(boxes=True)
+    loose = tuple(loosen(box, 0.4, scene.mask.shape) for box in boxed.boxes)
+    named = tuple(OpenTag(label) for label in sorted(made().labels)[::2])
+    weak = {
+        "scribbles": made(scribbles=True, tags=False),
+        "areas": made(areas=True, tags=False),
+        "open tags": PixelAnnotation(tags=(*named, OpenTag(CLASSES.label("cow"), present=False))),
+        "loose boxes and tags": replace(boxed, boxes=loose),
     }
     return row({name: draw_annotation(scene.image, one, CLASSES) for name, one in weak.items()})
 
@@ -88,5 +108,6 @@ def save(picture: Picture, name: str) -> None:
 
 if __name__ == "__main__":
     save(kinds_picture(), "kinds.png")
+    save(more_kinds_picture(), "more_kinds.png")
     with tempfile.TemporaryDirectory() as place:
         save(steps_picture(learned(Path(place))), "steps.png")

@@ -8,7 +8,8 @@ from learning_cases import fulls, random_problems, tags
 from multiutility.annotations import Annotation, Box, Boxes
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning.examples import make_examples
-from multiutility.learning.starts.soft import BALANCE, CERTAIN, LEAST_COVERED, likeliest, soft_start
+from multiutility.learning.starts.soft import BALANCE, likeliest, soft_start
+from multiutility.learning.starts.soft_labels import CERTAIN, LEAST_COVERED
 from multiutility.metrics import confusion, recall
 from multiutility.models import Potts
 from multiutility.parallel import Threads

@@ -222,3 +222,11 @@ def checked_labels(labels: ArrayLike, n_nodes: int, n_labels: int, name: str = "
     check_shape(array, name, (n_nodes,))
     check_range(array, name, n_labels, "labels")
     return array
+
+
+def added(arrays: Sequence[FloatArray]) -> FloatArray:
+    """Sum of arrays, one after another."""
+    total = arrays[0].copy()
+    for one in arrays[1:]:
+        total += one
+    return total

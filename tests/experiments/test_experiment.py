@@ -15,7 +15,7 @@ import pytest
 from multiutility.datasets import DatasetFolder, read_image
 from multiutility.datasets.scenes import make_scenes
 from multiutility.datasets.writing import write_dataset
-from multiutility.experiments.cells import Cell, CellFiles, Result, run_cells
+from multiutility.experiments.cells import Cell, CellFiles, CellResult, run_cells
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.experiment import EXPERIMENTS, run_experiment
 from multiutility.experiments.results_page import join_pages
@@ -65,7 +65,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_quick_runs_write_everything(name: str, setup: Setup, out: Path) -> None:
     told: list[tuple[int, int]] = []
 
-    def note(result: Result, done: int, total: int, kept: bool) -> None:
+    def note(result: CellResult, done: int, total: int, kept: bool) -> None:
         assert 0 <= result.outcome.test.accuracy <= 1
         assert not kept or name != "table2"
         told.append((done, total))

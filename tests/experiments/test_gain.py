@@ -15,7 +15,7 @@ import pytest
 from multiutility.datasets import DatasetFolder, read_image
 from multiutility.datasets.scenes import make_scenes
 from multiutility.datasets.writing import write_dataset
-from multiutility.experiments.cells import Cell, CellProgress, Full, Result
+from multiutility.experiments.cells import Cell, CellProgress, CellResult, Full
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.gain import BASELINES, MIXES, Gain, pool, run_gain
 from multiutility.experiments.gain_checks import checks_of
@@ -209,7 +209,7 @@ SCORES: Scores = {
 
 def made_up(scores: Scores, name: str = "one", about: dict[str, Any] | None = None) -> Measured:
     results = [
-        Result(Cell(kinds, full, 0, method), "toy", "msrc21", 9, {}, outcome(right, about))
+        CellResult(Cell(kinds, full, 0, method), "toy", "msrc21", 9, {}, outcome(right, about))
         for (kinds, full, method), right in scores.items()
     ]
     return Measured(name, 30, 40, ("a", "b"), Sheet(results), results, [])
@@ -310,7 +310,9 @@ def test_tables_have_all_cells() -> None:
 
 def test_folds_are_pooled() -> None:
     parts = [
-        Result(Cell("tags", 5, 0), "toy", "msrc21", 9, {}, outcome(right, {"chosen": {"C": right}}, n_images))
+        CellResult(
+            Cell("tags", 5, 0), "toy", "msrc21", 9, {}, outcome(right, {"chosen": {"C": right}}, n_images)
+        )
         for right, n_images in ((0.9, 10), (0.6, 20))
     ]
     found = pool(parts)

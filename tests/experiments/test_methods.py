@@ -9,10 +9,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from multiutility.experiments.methods import (
+    METHODS,
     OURS,
     SELF_STRONG,
-    SelfTrained,
-    SelfTrainedWeakly,
+    SELF_WEAK,
     learn,
     method_parameters,
 )
@@ -37,12 +37,12 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
     return Segmenter(toy_preset()).prepare(annotated_photos(dataset), dataset.classes)
 
 
-@pytest.mark.parametrize(("kind", "loss"), [(SelfTrained, "strong"), (SelfTrainedWeakly, "weak")])
+@pytest.mark.parametrize(("method", "loss"), [(SELF_STRONG, "strong"), (SELF_WEAK, "weak")])
 def test_self_training_is_that_of_the_learner(
-    mixed: TrainingSet, kind: type[Segmenter], loss: Literal["strong", "weak"]
+    mixed: TrainingSet, method: str, loss: Literal["strong", "weak"]
 ) -> None:
     given = method_parameters(SELF_STRONG, {**FAST, "alpha": 0.3})
-    found = kind(toy_preset(), **given).fit_prepared(mixed).predictor_
+    found = METHODS[method](mixed, given)
     units = Units.of(mixed.problems()[:2])  # of the images with masks
     problems = [units.balanced(problem) for problem in mixed.problems()]
     learner = SelfTraining(1.0 / units.nodes**2, loss=loss, alpha=0.3, tol=0.3, random_state=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multiutility.experiments.budget import Budget, Costs
-from multiutility.experiments.cells import Cell, Result
+from multiutility.experiments.cells import Cell, CellResult
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.next_labels import START, WAYS, NextLabels, first_of
 from multiutility.experiments.report import Sheet
@@ -69,7 +69,7 @@ def test_check(study: Study, gains: tuple[float, ...], holds: bool | None) -> No
     results = []
     for cell in cells:
         extra = gains[cell.seed] if ("next", "suggested") in cell.about else 0.0
-        results.append(Result(cell, "toy", "paper", 9, {}, outcome(0.6 + extra)))
+        results.append(CellResult(cell, "toy", "paper", 9, {}, outcome(0.6 + extra)))
     check = part.check(Sheet(results))
     assert check.holds is holds
     section = part.section(Sheet(results))

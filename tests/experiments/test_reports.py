@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from multiutility.experiments.budget import MIXES, Budget, Costs, Mix, buy
-from multiutility.experiments.cells import Cell, Result
+from multiutility.experiments.cells import Cell, CellResult
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.experiment import EXPERIMENTS
 from multiutility.experiments.figures import AlphaFigure, BetaFigure, RateFigure
@@ -45,7 +45,8 @@ def outcome(accuracy: float, recall: float) -> Outcome:
 
 def reported(study: Study, name: str, cells: Iterable[tuple[Cell, float, float]]) -> Report:
     results = [
-        Result(cell, "toy", "paper", 30, {}, outcome(accuracy, recall)) for cell, accuracy, recall in cells
+        CellResult(cell, "toy", "paper", 30, {}, outcome(accuracy, recall))
+        for cell, accuracy, recall in cells
     ]
     return EXPERIMENTS[name]().report(Sheet(results), study)
 
@@ -194,6 +195,6 @@ def test_budgets(study: Study) -> None:
     # A minute is too little for a mask.
     assert not any(dict(cell.about)["mix"] == "masks" for cell in cells if dict(cell.about)["budget"] == 1.0)
     scored = [(cell, 0.8 if cell.full == 0 else 0.7, 0.7) for cell in cells]
-    results = [Result(cell, "toy", "paper", 9, {}, outcome(a, r)) for cell, a, r in scored]
+    results = [CellResult(cell, "toy", "paper", 9, {}, outcome(a, r)) for cell, a, r in scored]
     report = Budget(minutes=(1.0, 20.0)).report(Sheet(results), study)
     assert "| **best** | tags |" in report.sections[0]

@@ -11,7 +11,7 @@ import pytest
 from multiutility.datasets import DatasetFolder
 from multiutility.datasets.writing import NewSample, write_dataset
 from multiutility.experiments.protocols import rules_of
-from multiutility.experiments.supervision import Choice, LabeledImages, Weakening
+from multiutility.experiments.supervision import LabeledImages, Supervision, Weakening
 from multiutility.vision.weaken import weaken
 from toy import BOAT, CLASSES, COW, write_toy
 
@@ -65,7 +65,7 @@ def test_annotations_are_those_of_weaken(dataset: DatasetFolder, kinds: str) -> 
     masks = images.subset(4, random_state=3)
     assert {images.names[n] for n in masks} == wanted.kept
     rest = tuple(n for n in range(len(images)) if n not in masks)
-    photos = images.annotated(kinds, Choice(masks, rest))
+    photos = images.annotated(kinds, Supervision(masks, rest))
     assert [one.photo.name for one in photos] == [images.names[n] for n in (*masks, *rest)]
     by_name = {sample.name: sample.annotation for sample in wanted}
     for photo in photos:

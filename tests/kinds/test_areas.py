@@ -118,7 +118,7 @@ def test_what_is_there_what_is_absent_and_what_is_unknown() -> None:
     whole = PixelAnnotation(areas=(PixelArea(0, 0.4), PixelArea(1, 0.6)))
     assert whole.partition(n_labels=4) == rasterized(whole).partition
     assert whole.partition(4).absent == (2, 3)
-    with pytest.raises(ValueError, match="area of label 1 is 0, but tags name it"):
+    with pytest.raises(ValueError, match="areas say that label 1 is not there, but tags name it"):
         rasterized(PixelAnnotation(tags=(0, 1), areas=(PixelArea(1, 0.0),)))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from examples import EXAMPLES
 from multiutility.annotations import LOOSE, Box, Boxes, Full, Profile, estimate_profiles
-from multiutility.annotations.lines import loosened
+from multiutility.annotations.lines import MARGIN, loosened
 from multiutility.datasets import Classes, DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco import read_coco
@@ -20,10 +20,13 @@ from multiutility.datasets.formats.labelme import write_labelme
 from multiutility.kinds import TABLES, PixelAnnotation, PixelBox
 from multiutility.kinds.boxes import BOXES, box_nodes, loose, loosen
 from multiutility.kinds.drawing import Sketch
+from multiutility.learning.examples import make_examples
 from multiutility.learning.selection.provable import provable_errors
+from multiutility.learning.selection.reading import MARKS, clues_of
+from multiutility.learning.starts.soft_labels import least_sizes
 from multiutility.problem import LabelingProblem
 from multiutility.vision.rasterize import rasterize
-from multiutility.vision.rehearsal import rehearsal, styles_of
+from multiutility.vision.rehearsal import margin_of, rehearsal, styles_of
 from multiutility.vision.weaken import weaken
 
 HEADER = "image,label,left,top,right,bottom"
@@ -105,11 +108,80 @@ def test_profiles_are_learned_from_tight_boxes_and_loosened_for_loose_ones() -> 
     np.testing.assert_array_equal(joint.boxes[0].row_costs, expected.row_costs)  # type: ignore[union-attr]
 
 
-def test_provable_errors_want_the_label_somewhere_in_a_loose_box() -> None:
-    for tight, missed in ((True, (2 / 3, 1.0)), (False, (0.0, 1.0))):
+def test_provable_errors_count_lines_by_the_chance_that_they_are_reached() -> None:
+    center, nothing = np.eye(9, dtype=int)[4], np.zeros(9, dtype=int)
+    sides = 2 * chance(1 / 6)
+    for tight, missed in ((True, (2 / 3, 1.0)), (False, (sides / (sides + 1), 1.0))):
         annotation = Boxes([Box(1, REGIONS, REGIONS.T, tight=tight)], 2, [0])
-        for labels, share in zip((np.eye(9, dtype=int)[4], np.zeros(9, dtype=int)), missed, strict=True):
+        for labels, share in zip((center, nothing), missed, strict=True):
             assert provable_errors([GRID], [annotation], [labels]).missed[1] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.25, 0.4])
+@pytest.mark.parametrize("shrink", [0.0, 0.06])
+def test_nodes_are_reached_as_often_as_tight_boxes_with_random_margins_have_them(
+    margin: float, shrink: float
+) -> None:
+    rng, size = np.random.default_rng(1), 20
+    regions = (np.arange(size) // 4 * 5 + np.arange(size)[:, np.newaxis] // 4 * 25).astype(np.int32) // 5
+    box = box_nodes(PixelBox(0, 0, 0, size, size, tight=False), regions, shrink, margin=margin)
+    times, n_times = np.zeros(regions.max() + 1), 4000
+    for left, right, top, bottom in rng.uniform(0, margin * size, (n_times, 4)):
+        inside = PixelBox(0, left, top, size - right, size - bottom)
+        times[np.intersect1d(box_nodes(inside, regions, shrink).nodes, box.nodes)] += 1
+    # Margins on both sides of a line are taken as apart: the middle of a very loose box is nearly sure.
+    np.testing.assert_allclose(box.reached, np.maximum(times[box.nodes] / n_times, 0.01), atol=0.06)
+
+
+def test_a_box_without_margins_is_read_as_a_tight_one() -> None:
+    part = REGIONS[:2, :2]
+    tight, loose_one = Box(1, part, part.T), Box(1, part, part.T, tight=False, margin=0.0)
+    first, second = (Boxes([box], 2, [0]) for box in (tight, loose_one))
+    np.testing.assert_array_equal(first.prior(GRID), second.prior(GRID))
+    np.testing.assert_allclose(first.label_sizes(GRID), second.label_sizes(GRID))
+    np.testing.assert_array_equal(clues_of(first, GRID).terms, clues_of(second, GRID).terms)
+    assert least_sizes(make_examples([GRID], [first])[0]) == least_sizes(make_examples([GRID], [second])[0])
+    with pytest.raises(ValueError, match=r"margin is 0\.5: expected a share"):
+        Box(1, part, part.T, tight=False, margin=0.5)
+
+
+def test_labels_are_less_likely_near_the_sides_of_loose_boxes() -> None:
+    boxes = [Box(1, REGIONS, REGIONS.T, tight=False), Box(2, [[4]], [[4]])]
+    joint = Boxes(boxes, 3, [0])
+    reach = joint.reach(GRID)
+    side, corner = chance(1 / 6), chance(1 / 6) ** 2
+    expected = [corner, side, corner, side, 1.0, side, corner, side, corner]
+    np.testing.assert_allclose(reach[:, 1], expected)
+    assert (reach[:, [0, 2]] == 1).all()
+    np.testing.assert_allclose(clues_of(joint, GRID).terms[MARKS.index("unnamed")], np.log(reach))
+    np.testing.assert_allclose(joint.prior(GRID)[0], [1 / (1 + corner), corner / (1 + corner), 0.0])
+
+
+def test_margins_are_estimated_from_masks_and_tight_boxes() -> None:
+    rng = np.random.default_rng(0)
+    for larger in (0.1, 0.2, 0.5):
+        annotations = []
+        for n in range(60):
+            width, height = rng.integers(20, 60, 2)
+            if n % 3:
+                box = loosen(PixelBox(1, 100, 100, 100 + width, 100 + height), larger, (300, 300))
+                annotations.append(PixelAnnotation(boxes=(box,)))
+            else:
+                mask = np.ones((300, 300), dtype=np.uint8)
+                mask[100 : 100 + height, 100 : 100 + width] = 2
+                annotations.append(PixelAnnotation(mask=mask))
+        # A box that is larger by s has both margins, in the mean margin / 2 each, of 1 - 1 / (1 + s).
+        assert margin_of(annotations) == pytest.approx(1 - 1 / (1 + larger), abs=0.07)
+        (style,) = styles_of(annotations)
+        assert style.margin == margin_of(annotations)
+    tight = [PixelAnnotation(boxes=(PixelBox(0, 0, 0, 9, 9),))]
+    assert margin_of(tight) == margin_of([]) == MARGIN
+
+
+def test_masks_of_other_labels_tell_nothing_of_margins() -> None:
+    loose_one = PixelAnnotation(boxes=(PixelBox(1, 0, 0, 9, 9, tight=False),) * 3)
+    mask = PixelAnnotation(mask=np.full((40, 40), 3, dtype=np.uint8))
+    assert margin_of([loose_one, mask]) == MARGIN
 
 
 def write(folder: Path, text: str) -> DatasetFolder:
@@ -164,6 +236,13 @@ def test_loose_frames_have_gaps() -> None:
     whole, dashed = shown
     assert not (dashed & ~whole).any()
     assert 0.3 < dashed.sum() / whole.sum() < 0.7
+
+
+@pytest.mark.parametrize("side", [40.5, 41.3, 45.9, 49.99])
+def test_loose_frames_that_end_between_pixels_are_drawn(side: float) -> None:
+    sketch = Sketch(np.zeros((60, 80, 3), dtype=np.uint8), ["cow"], np.full((2, 3), 200, dtype=np.uint8))
+    BOXES.draw(sketch, [PixelBox(0, x, x, side, side, tight=False) for x in np.linspace(0, 40, 41).tolist()])
+    assert np.asarray(sketch.canvas).any()
 
 
 def test_weaken_makes_boxes_larger_and_says_so(tmp_path: Path) -> None:

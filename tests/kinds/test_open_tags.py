@@ -28,6 +28,7 @@ from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
 from multiutility.vision.rasterize import rasterize
 from multiutility.vision.rehearsal import rehearsal, styles_of
+from multiutility.vision.render import draw_annotation
 from multiutility.vision.suggestions import Known, Patch, left
 from multiutility.vision.weaken import weaken
 
@@ -41,14 +42,14 @@ CHANCES = [0.3, 0.6, 0.25, 0.5]
 @pytest.mark.parametrize("boxed", [False, True])
 def test_law_for_every_labeling(chances: list[float] | None, boxed: bool) -> None:
     part = np.array([[0, 1]])
-    terms = [OpenTagged([0], denied=[3], strict=True), *([Boxed([Box(1, part, part.T)], {})] * boxed)]
+    terms = [OpenTagged([0], absent=[3], strict=True), *([Boxed([Box(1, part, part.T)], {})] * boxed)]
     joint = Joint.of(terms, n_labels=4)
     joint = joint if chances is None else joint.expecting(chances)
     check_annotation(joint, PROBLEM)
 
 
 def test_the_loss_is_the_mean_over_complete_tags_that_fit() -> None:
-    joint = Joint.of([OpenTagged([0], denied=[3])], n_labels=4).expecting(CHANCES)
+    joint = Joint.of([OpenTagged([0], absent=[3])], n_labels=4).expecting(CHANCES)
     likely = 1 + CHANCES[1] + CHANCES[2]
     for labels in product(range(4), repeat=4):
         mean = 0.0
@@ -61,7 +62,7 @@ def test_the_loss_is_the_mean_over_complete_tags_that_fit() -> None:
 
 
 def test_without_chances_unknown_labels_cost_nothing_and_are_as_likely() -> None:
-    joint = Joint.of([OpenTagged([0], denied=[3])], n_labels=4)
+    joint = Joint.of([OpenTagged([0], absent=[3])], n_labels=4)
     assert joint.loss(PROBLEM, [0, 1, 2, 0]) == 0.0
     np.testing.assert_allclose(joint.prior(PROBLEM), [[1 / 3, 1 / 3, 1 / 3, 0]] * 4)
     told = joint.expecting([1.0, 0.25, 0.75, 0.5])
@@ -70,9 +71,9 @@ def test_without_chances_unknown_labels_cost_nothing_and_are_as_likely() -> None
         joint.expecting([0.5, 2.0, 0.0, 0.0])
 
 
-def test_what_is_denied_cannot_be_there() -> None:
-    with pytest.raises(ValueError, match="label 1 is said to be there, and not to be there"):
-        Joint.of([OpenTagged([1], denied=[1])], n_labels=2)
+def test_what_is_absent_cannot_be_there() -> None:
+    with pytest.raises(ValueError, match="open tags say that label 1 is not there, but open tags name it"):
+        Joint.of([OpenTagged([1], absent=[1])], n_labels=2)
 
 
 HEADER = "image,label,present"
@@ -161,7 +162,7 @@ def test_open_tags_leave_doubt_unless_they_deny() -> None:
     patch = Patch(label=0, rival=1, area=0.5, doubt=0.4)
     assert left(patch, Known(tags=[0])) == 0.0
     assert left(patch, Known(tags=[0], opened=True)) == 1.0
-    assert left(patch, Known(tags=[0], opened=True, denied=[1])) == 0.0
+    assert left(patch, Known(tags=[0], opened=True, absent=[1])) == 0.0
 
 
 def said(example: Example) -> Partition:
@@ -224,7 +225,7 @@ def test_soft_labels_find_what_is_unnamed_and_how_often(missing: float) -> None:
 
 
 def test_clues_and_expected_errors_have_the_chances() -> None:
-    joint = Joint.of([OpenTagged([0], denied=[3])], n_labels=4).expecting(CHANCES)
+    joint = Joint.of([OpenTagged([0], absent=[3])], n_labels=4).expecting(CHANCES)
     clues = clues_of(joint, PROBLEM)
     assert not clues.placed
     np.testing.assert_allclose(clues.terms[MARKS.index("unnamed")][0], [0, np.log(0.6), np.log(0.25), 0])
@@ -234,7 +235,7 @@ def test_clues_and_expected_errors_have_the_chances() -> None:
     assert known.annotation.loss(PROBLEM, [0, 0, 0, 1]) == pytest.approx(5 * 0.4)
 
 
-def test_superpixels_have_open_tags_and_only_denied_ones_say_nothing() -> None:
+def test_superpixels_have_open_tags_and_only_absent_ones_say_nothing() -> None:
     regions = np.arange(4, dtype=np.int32).reshape(2, 2)
     joint = rasterize(PixelAnnotation(tags=(OpenTag(0), OpenTag(2, present=False))), regions, n_labels=4)
     assert isinstance(joint, Joint)
@@ -242,3 +243,13 @@ def test_superpixels_have_open_tags_and_only_denied_ones_say_nothing() -> None:
     assert rasterize(PixelAnnotation(tags=(OpenTag(2, present=False),)), regions, n_labels=4) is None
     assert TAGS.labels((OpenTag(0), OpenTag(2, present=False))) == (0,)
     assert not Tags([0, 2], n_labels=4).open
+
+
+def test_pictures_list_labels_that_are_not_there() -> None:
+    image, classes = np.zeros((60, 200, 3), dtype=np.uint8), Classes.from_names(["grass", "cow"])
+    drawn = [
+        draw_annotation(image, PixelAnnotation(tags=tags), classes)
+        for tags in ((OpenTag(0),), (OpenTag(0), OpenTag(1)), (OpenTag(0), OpenTag(1, present=False)))
+    ]
+    widths = [int(np.flatnonzero((one > 0).any(axis=(0, 2))).max()) for one in drawn]
+    assert widths[0] < widths[1] < widths[2]

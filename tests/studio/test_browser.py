@@ -302,6 +302,7 @@ def test_images_are_chosen_by_kind_of_annotation(studio: Studio) -> None:
         "All images",
         "Nothing yet",
         "With tags",
+        "With areas",
         "With boxes",
         "With points",
         "With scribbles",
@@ -310,7 +311,7 @@ def test_images_are_chosen_by_kind_of_annotation(studio: Studio) -> None:
     assert kind.locator("option").all_inner_texts() == choices
     dataset = DatasetFolder(studio.folder)
     mixed = next(sample for sample in dataset if "boxes" in sample.kinds)
-    for choice, count in zip(choices, (6, 3, 1, 1, 0, 0, 2), strict=True):
+    for choice, count in zip(choices, (6, 3, 1, 0, 1, 0, 0, 2), strict=True):
         kind.select_option(choice)
         page.wait_for_function(f"document.querySelectorAll('.cell').length === {count}")
     kind.select_option("With boxes")
@@ -353,6 +354,90 @@ def test_two_windows_join_their_work(studio: Studio) -> None:
     saved(two)
     mask = read_mask(studio.folder / "masks" / f"{BARE}.png")
     assert (mask[5, 5], mask[5, 122], mask[90, 64]) == (3, 4, 6)
+
+
+def areas(studio: Studio) -> dict[int, float]:
+    return {area.label: area.share for area in DatasetFolder(studio.folder)[BARE].marks.areas}
+
+
+def test_areas_by_slider_and_number_undo_reload(studio: Studio) -> None:
+    page = studio.open(BARE, "tags")
+    for key in ("1", "3", "c"):  # the tags sky and grass
+        page.keyboard.press(key)
+    rows = page.locator(".area-row")
+    assert [text.strip() for text in rows.locator(".name").all_inner_texts()] == ["sky", "grass"]
+    page.get_by_label("sky in percent", exact=True).fill("62.5")
+    page.keyboard.press("Enter")
+    saved(page)
+    assert areas(studio) == {0: 0.625}
+    assert "37.5 % of the picture is left." in page.locator(".paint-panel:visible").inner_text()
+    page.get_by_label("grass in percent, slider").fill("30")
+    saved(page)
+    assert areas(studio) == {0: 0.625, 2: 0.3}
+    # No more than what the others leave.
+    page.get_by_label("grass in percent, slider").fill("90")
+    saved(page)
+    assert areas(studio) == {0: 0.625, 2: 0.375}
+    text = (studio.folder / "areas.csv").read_text()
+    assert text == f"image,label,share\n{BARE},sky,0.625\n{BARE},grass,0.375\n"
+    assert DatasetFolder(studio.folder)[BARE].marks.tags == (0, 2)
+    for before in ({0: 0.625, 2: 0.3}, {0: 0.625}, {}):
+        page.get_by_role("button", name="Undo").click()
+        saved(page)
+        assert areas(studio) == before
+    for _ in range(3):
+        page.get_by_role("button", name="Redo").click()
+    saved(page)
+    assert areas(studio) == {0: 0.625, 2: 0.375}
+    # An empty number says nothing; 0 says that it is not there.
+    page.get_by_label("sky in percent", exact=True).fill("")
+    page.keyboard.press("Enter")
+    saved(page)
+    assert areas(studio) == {2: 0.375}
+    page.reload()
+    page.wait_for_selector("canvas.picture")
+    page.keyboard.press("c")
+    assert page.get_by_label("grass in percent", exact=True).input_value() == "37.5"
+    assert page.locator(".label-row:has-text('grass') .count").inner_text() == "38 %"
+    page.get_by_role("button", name="Clear").click()
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].kinds == {"tags"}
+
+
+def test_areas_by_keys_alone(studio: Studio) -> None:
+    page = studio.open(BARE, "areas")
+    assert page.locator(".area-row").count() == 0
+    page.keyboard.press("9")  # a cow: its slider has the keys now
+    for key in ("PageUp", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    saved(page)
+    assert areas(studio) == {8: 0.11}
+    assert page.get_by_label("cow is in the picture").is_checked()
+    page.keyboard.press("Home")
+    saved(page)
+    assert areas(studio) == {8: 0.0}
+    assert not page.get_by_label("cow is in the picture").is_checked()
+    page.keyboard.press("Control+z")
+    saved(page)
+    assert areas(studio) == {8: 0.11}
+
+
+def test_areas_of_two_windows_are_joined(studio: Studio) -> None:
+    one, two = studio.open(BARE, "areas"), studio.open(BARE, "areas")
+    for page, key, text in ((one, "1", "40"), (two, "3", "20")):
+        page.keyboard.press(key)
+        page.locator(".area-row input[type=number]").last.fill(text)
+        page.keyboard.press("Enter")
+        saved(page)
+    assert areas(studio) == {0: 0.4, 2: 0.2}
+    # Both change the same one: who comes last has the word.
+    one.get_by_label("sky in percent", exact=True).fill("30")
+    one.keyboard.press("Enter")
+    saved(one)
+    two.get_by_label("sky in percent", exact=True).fill("50")
+    two.keyboard.press("Enter")
+    saved(two)
+    assert areas(studio) == {0: 0.5, 2: 0.2}
 
 
 def strokes(studio: Studio) -> NDArray[np.uint8]:

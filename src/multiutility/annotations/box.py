@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multiutility.annotations.full import Full
-from multiutility.annotations.lines import LOOSE, UNIFORM, Lines, Profile, line_costs
+from multiutility.annotations.lines import MARGIN, UNIFORM, Lines, Profile, line_costs, loosened, reach
 from multiutility.arrays import FloatArray, IndexArray, freeze, frozen_floats
 from multiutility.problem import LabelingProblem
 
@@ -26,7 +26,8 @@ class Box:
     ``row_positions`` and ``column_positions`` in 0..1 are the places of the rows and columns in the box
     before shrinking (by default, evenly spread). ``profile`` says what empty rows and columns cost:
     ``row_costs`` and ``column_costs``, nu and omega in eq. kappa-il-bb. By default, it is uniform, or
-    ``LOOSE`` if the box is not ``tight``: the object is then inside, and need not touch the sides.
+    ``loosened`` if the box is not ``tight``: the object is then inside, and need not touch the sides, which
+    are up to ``margin`` of the box from it. ``shrink`` is the part that the box has lost on each side.
 
     >>> regions = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]])
     >>> part = regions[1:3, 1:3]
@@ -45,6 +46,8 @@ class Box:
     row_costs: FloatArray
     column_costs: FloatArray
     tight: bool
+    margin: float
+    shrink: float
 
     def __init__(
         self,
@@ -57,8 +60,12 @@ class Box:
         column_positions: ArrayLike | None = None,
         *,
         tight: bool = True,
+        margin: float = MARGIN,
+        shrink: float = 0.0,
     ) -> None:
-        costs = profile or (UNIFORM if tight else LOOSE)
+        if not 0 <= margin < 0.5:
+            raise ValueError(f"margin is {margin}: expected a share of the box, at least 0, below 0.5")
+        costs = profile or (UNIFORM if tight else loosened(UNIFORM, margin))
         across, down = Lines(rows, row_positions, "rows"), Lines(columns, column_positions, "columns")
         nodes = np.unique(across.nodes)
         if not np.array_equal(nodes, np.unique(down.nodes)):
@@ -72,6 +79,8 @@ class Box:
         object.__setattr__(self, "row_costs", line_costs(across, self.area, costs.rows))
         object.__setattr__(self, "column_costs", line_costs(down, self.area, costs.columns))
         object.__setattr__(self, "tight", bool(tight))
+        object.__setattr__(self, "margin", 0.0 if tight else float(margin))
+        object.__setattr__(self, "shrink", float(shrink))
 
     @property
     def sides(self) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
@@ -84,17 +93,20 @@ class Box:
         return int(np.bincount(self.rows.nodes, self.rows.counts).argmax())
 
     @property
+    def line_chances(self) -> tuple[FloatArray, FloatArray]:
+        """How likely the object reaches each row, and each column: 1 if the box is tight."""
+        across, down = (reach(one.positions, self.margin, self.shrink) for one in (self.rows, self.columns))
+        return across, down
+
+    @property
     def reached(self) -> FloatArray:
-        """How likely the object reaches each of the nodes, against the likeliest lines: 1 if it is tight.
+        """How likely the object's tight box has each of the nodes: 1 if this is the tight one.
 
         >>> Box(0, rows=[[0, 1, 2]], columns=[[0], [1], [2]], tight=False).reached.round(2)
         array([0.67, 1.  , 0.67])
         """
-        if self.tight:
-            return np.ones(len(self.nodes))
-        pairs = ((self.rows, self.row_costs), (self.columns, self.column_costs))
-        down, across = (lines.spread(costs / costs.max())[self.nodes] for lines, costs in pairs)
-        return down * across
+        across, down = self.line_chances
+        return np.asarray(self.rows.highest(across)[self.nodes] * self.columns.highest(down)[self.nodes])
 
     def with_profile(self, profile: Profile) -> Self:
         """The same box with another profile."""

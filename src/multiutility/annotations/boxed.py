@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from multiutility.annotations.box import Box
-from multiutility.annotations.lines import MARGIN
 from multiutility.annotations.term import Says, Shared, Subset, Term
 from multiutility.arrays import IndexArray, check_range, check_values, index_array
 from multiutility.constraints import Cover
@@ -83,7 +82,6 @@ class Boxed(Term):
     def _inside(self, label: int) -> float:
         """Part of the boxes' area that tight boxes are expected to have: 1 if all of them are tight."""
         boxes = [box for box in self.boxes if box.label == label]
-        loose = sum(box.area for box in boxes if not box.tight)
-        if loose == 0:
+        if all(box.tight for box in boxes):
             return 1.0
-        return 1 - (1 - (1 - MARGIN) ** 2) * loose / sum(box.area for box in boxes)
+        return sum((1 - box.margin) ** 2 * box.area for box in boxes) / sum(box.area for box in boxes)

@@ -27,16 +27,12 @@ def check_consistency(joint: Joint) -> None:
         )
     if 0 in joint.shares.values():
         raise ValueError("shares must be > 0: leave out labels whose share is not known")
-    for label in (label for term in joint.terms for label in term.absent):
-        for term in joint.terms:
-            if label in term.labels:
-                raise ValueError(
-                    f"the area of label {label} is 0, but {term.name} name it: remove one of both"
-                )
-    named = {label for term in joint.terms for label in term.labels}
-    denied = sorted(named.intersection(label for term in joint.terms for label in term.denied))
-    if denied:
-        raise ValueError(f"label {denied[0]} is said to be there, and not to be there: remove one of them")
+    for term in joint.terms:
+        for other_term in joint.terms:
+            both = sorted(set(term.absent).intersection(other_term.labels))
+            if both:
+                what = f"{term.name} say that label {both[0]} is not there, but {other_term.name} name it"
+                raise ValueError(f"{what}: remove one of both")
     check_marks(joint)
 
 

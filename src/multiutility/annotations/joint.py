@@ -51,14 +51,14 @@ class Joint:
         + beta sum_boxes h_k omega_k (sum_rows nu [no node of the row has label k] + the same for columns)
         + beta sum_seeds h_k omega_k sum_i mass_i(tau_k) [y_i != k]
 
-    ``sigma_k`` is the size of ``V_0`` over the number of tagged and seeded labels; ``tau_k`` is ``sigma_k``
-    over the number of seeds of ``k``. Of labels in ``K_u`` nothing is said; ``pi_k`` is 1 unless a term has
-    ``chances`` (see ``OpenTagged``), by which ``k`` counts in the number of labels, too. For a label with
-    boxes and seeds, ``tau_k`` is half the area of its boxes over the number of its seeds, and each of the two
-    terms counts half, ``h_k = 1/2``; otherwise ``h_k = 1``. Consistent labelings have boxed labels on ``V_k``
-    only, seeded and tagged labels anywhere, absent labels nowhere, and the label of a seed on its node; boxed
-    labels touch the four sides of each box. Whether that is possible for all boxes at once is for the solver
-    to find out, and to report.
+    ``sigma_k`` is the size of ``V_0``, and of what loose boxes are not expected to reach, over the number of
+    tagged and seeded labels; ``tau_k`` is ``sigma_k`` over the number of seeds of ``k``. Of labels in ``K_u``
+    nothing is said; ``pi_k`` is 1 unless a term has ``chances`` (see ``OpenTagged``), by which ``k`` counts
+    in the number of labels, too. For a label with boxes and seeds, ``tau_k`` is half the area of its boxes
+    over the number of its seeds, and each of the two terms counts half, ``h_k = 1/2``; otherwise ``h_k = 1``.
+    Consistent labelings have boxed labels on ``V_k`` only, seeded and tagged labels anywhere, absent labels
+    nowhere, and the label of a seed on its node; boxed labels touch the four sides of each box. Whether that
+    is possible for all boxes at once is for the solver to find out, and to report.
 
     What boxes and seeds add to it are terms, see ``Term``; those of other kinds join them as ``terms``, each
     with its own part of the loss and of the constraints. They share the labels' sizes and the node's labels.
@@ -201,15 +201,13 @@ class Joint:
         named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
         for term in self.terms:
             named[term.says] += term.labels
-            named["denied"] += term.denied
-        tags, boxes, seeds, there, opened, denied = named.values()
+        tags, boxes, seeds, there, opened = named.values()
         complete = self.complete
         if complete is None and any(term.complete for term in self.terms):
             complete = True
-        gone = [label for term in self.terms for label in term.absent]
-        return Partition.of(
-            tags, boxes, seeds, self.n_labels, self.other, complete, there, opened, denied, gone
-        )
+        absent = [label for term in self.terms for label in term.absent]
+        known = (there, opened if any(term.says == "open" for term in self.terms) else None, absent)
+        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, complete, *known)
 
     @property
     def parts(self) -> dict[int, float]:
@@ -305,9 +303,9 @@ class Joint:
     def prior(self, problem: LabelingProblem) -> FloatArray:
         """Half of what is in boxes has their labels; the rest is of all labels that may be anywhere, alike.
 
-        Labels whose sizes are known are as likely as these are, and those of which open tags say nothing
-        count by their chances. Around seeds, their labels get as much on top as the seeds' masses are of the
-        nodes.
+        Where boxes are loose, it is less by the chance that the object reaches a node. Labels whose sizes are
+        known are as likely as these are, and those of which open tags say nothing count by their chances.
+        Around seeds, their labels get as much on top as the seeds' masses are of the nodes.
         """
         likely = spread(self.parts, self.partition.anywhere, self.n_labels) * self.chances
         boxed = np.zeros((problem.n_nodes, self.n_labels))
@@ -318,7 +316,7 @@ class Joint:
         for term in self.terms:
             for label, hint in term.hints(shared):
                 prior[:, label] += hint
-        prior *= self._allowed(problem)
+        prior *= self._allowed(problem) * self.reach(problem)
         return np.asarray(prior / prior.sum(axis=1, keepdims=True))
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
@@ -347,13 +345,26 @@ class Joint:
         return outside
 
     def sigma(self, problem: LabelingProblem) -> dict[int, float]:
-        """Expected size of each tagged and seeded label."""
-        area = float(problem.node_sizes[self.outside(problem)].sum())
+        """Expected size of each tagged and seeded label: they share what is in no box, or is not reached."""
+        free = np.where(self.outside(problem), 1.0, (1.0 - self._housed(problem)).prod(axis=1))
+        area = float((problem.node_sizes[free > 0] * free[free > 0]).sum())
         labels = [*self.partition.tagged, *self.partition.seeded]
         known = {label: part * float(problem.node_sizes.sum()) for label, part in self.parts.items()}
         told = any(term.chances is not None for term in self.terms)
         likely = {k: float(self.chances[k]) for k in self.partition.unknown} if told else {}
         return split_area(area, labels, {**self.areas, **known}, self.shares, likely)
+
+    def reach(self, problem: LabelingProblem) -> FloatArray:
+        """How likely each node can have each label [V, K]: less than 1 near the sides of loose boxes."""
+        reach = self._housed(problem)
+        return np.where(reach > 0, reach, 1.0)
+
+    def _housed(self, problem: LabelingProblem) -> FloatArray:
+        """How likely each node can have each label for its homes [V, K]; 0 where there are none."""
+        housed = np.zeros((problem.n_nodes, self.n_labels))
+        for home in self.homes:
+            housed[home.nodes, home.label] = np.maximum(housed[home.nodes, home.label], home.reached)
+        return housed
 
     def possible(self, problem: LabelingProblem) -> BoolArray:
         """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""

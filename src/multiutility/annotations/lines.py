@@ -80,10 +80,11 @@ class Lines:
         owner = owners(self.starts)
         return np.bincount(owner, self.counts * values[self.nodes]) / np.bincount(owner, self.counts)
 
-    def spread(self, values: FloatArray) -> FloatArray:
-        """Mean over the cells of each node of what their lines have: [P] to [V], 0 for nodes of no line."""
-        cells = np.bincount(self.nodes, self.counts)
-        return np.bincount(self.nodes, self.counts * values[owners(self.starts)]) / np.maximum(cells, 1)
+    def highest(self, values: FloatArray) -> FloatArray:
+        """Highest of what the lines of each node have: [P] to [V], 0 for nodes of no line."""
+        highest = np.zeros(int(self.nodes.max()) + 1)
+        np.maximum.at(highest, self.nodes, values[owners(self.starts)])
+        return highest
 
     def __repr__(self) -> str:
         return f"Lines({len(self)})"
@@ -128,20 +129,25 @@ LINEAR = Profile([0.0, 1.0, 0.0], [0.0, 1.0, 0.0])
 """Half of the box is the object, linearly less from the middle to the sides."""
 
 MARGIN, N_MARGINS = 0.25, 10
-"""How far a side of a loose box is from its object at most, as a share of the box; how many are tried."""
+"""How far a side of a loose box is from its object at most, as a share of the box, if nothing tells it; how
+many are tried."""
+
+LEAST_REACHED = 0.01
+"""How likely an object reaches a line of its loose box at least: margins may be smaller than expected."""
 
 
-def loosened(profile: Profile) -> Profile:
+def loosened(profile: Profile, margin: float = MARGIN) -> Profile:
     """Profile of a loose box, given that of the tight box inside.
 
-    Each of the four margins between the two is anywhere from 0 to a quarter of the loose box, all alike. So
-    the object reaches a line with a chance that falls to 0 at the sides, and is three quarters as long there.
+    Each of the four margins between the two is anywhere from 0 to a part ``margin`` of the loose box, all
+    alike. So the object reaches a line with a chance that falls to 0 at the sides, and is ``1 - margin`` as
+    long there.
 
     >>> loosened(UNIFORM).rows[::5]
     array([0.   , 0.375, 0.375, 0.375, 0.   ])
     """
     places = np.linspace(0.0, 1.0, 2 * N_MARGINS + 1)
-    margins = (np.arange(N_MARGINS) + 0.5) * MARGIN / N_MARGINS
+    margins = (np.arange(N_MARGINS) + 0.5) * margin / N_MARGINS
     before, after = np.meshgrid(margins, margins)
     inside = (places - before[..., np.newaxis]) / (1 - before - after)[..., np.newaxis]
     reached = (inside > 0) & (inside < 1)
@@ -149,11 +155,24 @@ def loosened(profile: Profile) -> Profile:
         np.where(reached, np.interp(inside, np.linspace(0.0, 1.0, len(tight)), tight), 0.0).mean(axis=(0, 1))
         for tight in (profile.rows, profile.columns)
     ]
-    return Profile(*((1 - MARGIN) * share for share in shares))
+    return Profile(*((1 - margin) * share for share in shares))
 
 
 LOOSE = loosened(UNIFORM)
 """Of a loose box: half of the tight box inside is the object, and the sides are reached by chance."""
+
+
+def reach(places: FloatArray, margin: float, shrink: float = 0.0) -> FloatArray:
+    """How likely the tight box in a loose one, shrunk by a part on each side, has lines at these places.
+
+    >>> reach(np.array([0.1, 0.25, 0.5]), margin=0.25), reach(np.array([0.1, 0.5]), margin=0.0)
+    (array([0.4, 1. , 1. ]), array([1., 1.]))
+    """
+    if margin == 0:
+        return np.ones(len(places))
+    # The line at shrink of a box inside is at margin + shrink (1 - 2 margin).
+    far = (np.stack((places, 1.0 - places)) - shrink) / (1.0 - 2 * shrink)
+    return np.asarray(np.clip(far / margin, LEAST_REACHED, 1.0).prod(axis=0))
 
 
 def line_costs(lines: Lines, area: float, shares: FloatArray) -> FloatArray:

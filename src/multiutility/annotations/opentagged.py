@@ -15,7 +15,7 @@ from multiutility.constraints import Cover
 
 @dataclass(frozen=True, eq=False)
 class OpenTagged(Term):
-    """Tags that need not be all: of labels that are neither tagged nor ``denied`` nothing is said.
+    """Tags that need not be all: of labels that are neither tagged nor ``absent`` nothing is said.
 
     Such a label is there by the chance ``pi_k`` that ``chances`` [K] have, estimated over a dataset; without
     them, ``pi_k = 1``. The loss is the mean of that of complete tags, over the labels that may be there, but
@@ -26,7 +26,7 @@ class OpenTagged(Term):
     >>> from multiutility import LabelingProblem
     >>> from multiutility.annotations import Joint
     >>> problem = LabelingProblem(np.zeros((4, 1)), [], np.zeros((0, 1)))
-    >>> joint = Joint.of([OpenTagged([0], denied=[1])], n_labels=3)
+    >>> joint = Joint.of([OpenTagged([0], absent=[1])], n_labels=3)
     >>> [joint.loss(problem, [0, 0, 0, label]) for label in range(3)]
     [0.0, 1.0, 0.0]
     >>> [joint.expecting([1.0, 1.0, 0.25]).loss(problem, [0, 0, 0, label]) for label in range(3)]
@@ -34,7 +34,7 @@ class OpenTagged(Term):
     """
 
     tags: Sequence[int]
-    denied: Sequence[int] = ()
+    absent: Sequence[int] = ()
     strict: bool = False
     chances: FloatArray | None = None
     name: ClassVar[str] = "open tags"
@@ -51,7 +51,7 @@ class OpenTagged(Term):
 
     def check(self, n_labels: int) -> None:
         """Raise if there is no such label."""
-        check_range(index_array([*self.tags, *self.denied], self.name), self.name, n_labels, "labels")
+        check_range(index_array([*self.tags, *self.absent], self.name), self.name, n_labels, "labels")
 
     def covers(self, shared: Shared) -> Iterable[Cover]:
         """All nodes, for each tag."""

@@ -26,15 +26,14 @@ class Partition:
         other: int | None = None,
         complete: bool | None = None,
         there: Iterable[int] = (),
-        opened: Iterable[int] = (),
-        denied: Iterable[int] = (),
-        gone: Iterable[int] = (),
+        opened: Iterable[int] | None = None,
+        absent: Iterable[int] = (),
     ) -> Partition:
         """Partition of the labels, given those of tags, boxes and seeds; see ``Joint`` for the rest.
 
         Labels that are only known to be ``there`` are as tags, but say nothing of others. Tags are open if
-        labels are ``opened``, which are there, or ``denied``, which are not: of all others nothing is said.
-        Labels that are ``gone`` are absent, whatever is known of others.
+        there are ``opened`` ones, be they none: these are there, and of others nothing is said. Labels that
+        are said to be ``absent`` are, whatever is known of others.
 
         >>> Partition.of(tags=[0, 2], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(1, 3), unknown=())
@@ -42,15 +41,15 @@ class Partition:
         Partition(boxed=(), seeded=(0, 2), tagged=(), absent=(1, 3), unknown=())
         >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4)
         Partition(boxed=(2,), seeded=(), tagged=(), absent=(), unknown=(0, 1, 3))
-        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2], gone=[3])
+        >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2], absent=[3])
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(3,), unknown=(1,))
         >>> Partition.of(tags=[], boxes=[2], seeds=[], n_labels=4, there=[0, 2])
         Partition(boxed=(2,), seeded=(), tagged=(0,), absent=(), unknown=(1, 3))
-        >>> Partition.of(tags=[], boxes=[], seeds=[], n_labels=4, opened=[0], denied=[2])
+        >>> Partition.of(tags=[], boxes=[], seeds=[], n_labels=4, opened=[0], absent=[2])
         Partition(boxed=(), seeded=(), tagged=(0,), absent=(2,), unknown=(1, 3))
         """
-        is_open = bool([*opened, *denied])
-        named, boxed = {*tags, *opened}, set(boxes)
+        is_open = opened is not None
+        named, boxed = {*tags, *(opened or ())}, set(boxes)
         seeded = set(seeds) - boxed
         tagged = named - boxed - seeded
         # Where all that tags name is boxed, something else must be outside of the boxes.
@@ -61,8 +60,8 @@ class Partition:
         tagged |= set(there) - boxed - seeded
         rest = set(range(n_labels)) - boxed - seeded - tagged
         told = said and not is_open
-        absent = rest if (told if complete is None else complete) else rest & {*denied, *gone}
-        groups = (boxed, seeded, tagged, absent, rest - absent)
+        gone = rest if (told if complete is None else complete) else rest & set(absent)
+        groups = (boxed, seeded, tagged, gone, rest - gone)
         return cls(*(tuple(sorted(labels)) for labels in groups))
 
     @property

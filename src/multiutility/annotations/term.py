@@ -15,8 +15,8 @@ from multiutility.sizes import Range
 Subset: TypeAlias = tuple[IndexArray, int, float]
 # What naming a label says of it. Tagged: it is there, and so are all others that are tagged, and no more.
 # Boxed: it is in its homes, and nowhere else. Seeded: every object of it has a mark. There: it is there.
-# Open: it is there, and labels may be that are not tagged. Denied: it is not there.
-Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there", "open", "denied"]
+# Open: it is there, and labels may be that are not tagged.
+Says: TypeAlias = Literal["tagged", "boxed", "seeded", "there", "open"]
 
 
 class Mark(Protocol):
@@ -41,6 +41,10 @@ class Home(Protocol):
     @property
     def nodes(self) -> IndexArray:
         """The nodes, sorted."""
+
+    @property
+    def reached(self) -> FloatArray:
+        """How likely each of the nodes can have the label: 1 if nothing speaks against it."""
 
     @property
     def main(self) -> int:
@@ -109,11 +113,6 @@ class Term(Protocol):
     def parts(self) -> Mapping[int, float]:
         """Known sizes of labels, as parts of the size of all nodes."""
         return {}
-
-    @property
-    def denied(self) -> Sequence[int]:
-        """Labels that are said not to be there."""
-        return ()
 
     @property
     def chances(self) -> FloatArray | None:

@@ -33,7 +33,7 @@ from multiutility.vision.features.names import DEFAULT as DEFAULT_FEATURES
 
 if TYPE_CHECKING:
     from multiutility.experiments.budget import Budget
-    from multiutility.experiments.cells import CellProgress, Result
+    from multiutility.experiments.cells import CellProgress, CellResult
     from multiutility.experiments.gain import Gain
 
 COSTS = "Budget"
@@ -233,7 +233,7 @@ def cell_lines(note: Stages, dataset: str = "") -> CellProgress:
     """Return what tells of every finished cell in a line, and moves a bar."""
     place = f"{dataset}: " if dataset else ""
 
-    def told(result: Result, done: int, total: int, kept: bool) -> None:
+    def told(result: CellResult, done: int, total: int, kept: bool) -> None:
         note("cells", done, total)
         test = result.outcome.test
         time = "kept" if kept else f"{result.outcome.seconds:.0f} s"

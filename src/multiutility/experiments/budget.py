@@ -13,7 +13,7 @@ from multiutility.experiments.next_labels import NextLabels
 from multiutility.experiments.plots import curves
 from multiutility.experiments.report import Check, Report, Runs, Sheet, text_of
 from multiutility.experiments.study import Study
-from multiutility.experiments.supervision import Choice, LabeledImages
+from multiutility.experiments.supervision import LabeledImages, Supervision
 from multiutility.kinds import BY_DETAIL, Kind
 from multiutility.kinds.mask import MASK
 from multiutility.markdown import table
@@ -88,7 +88,7 @@ def bought() -> list[Kind]:
 class Purchase:
     """What a budget has bought, and the seconds that it took."""
 
-    choice: Choice
+    choice: Supervision
     seconds: float
 
     def covers(self, images: LabeledImages) -> bool:
@@ -129,7 +129,7 @@ def spend(images: LabeledImages, mix: Mix, n_masks: int, seconds: float, costs: 
             if n not in masks:
                 weak.append(n)
             spent += cost
-    return Purchase(Choice(masks, tuple(sorted(weak))), spent)
+    return Purchase(Supervision(masks, tuple(sorted(weak))), spent)
 
 
 @dataclass(frozen=True)

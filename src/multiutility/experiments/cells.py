@@ -17,7 +17,7 @@ from multiutility.array_file import Arrays, decode_text, encode_text, read_array
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import OURS, method_parameters
 from multiutility.experiments.study import Outcome, Study
-from multiutility.experiments.supervision import Choice
+from multiutility.experiments.supervision import Supervision
 from multiutility.experiments.workers import Task, outcomes
 from multiutility.sources import code_digest
 
@@ -41,7 +41,7 @@ class Cell:
     seed: int
     method: str = OURS
     changes: tuple[tuple[str, float | str], ...] = ()
-    choice: Choice | None = None
+    choice: Supervision | None = None
     about: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class CellResult:
     """A cell with its outcome and the parameters that it was learned with."""
 
     cell: Cell
@@ -88,7 +88,7 @@ class Result:
 
 
 # Told of a finished cell, how many are done and of how many, and whether it was there before.
-CellProgress: TypeAlias = Callable[[Result, int, int, bool], None]
+CellProgress: TypeAlias = Callable[[CellResult, int, int, bool], None]
 
 
 class OtherCodeWarning(UserWarning):
@@ -127,7 +127,7 @@ class CellFiles:
 
 def run_cells(
     study: Study, cells: Iterable[Cell], files: CellFiles, told: CellProgress | None = None
-) -> list[Result]:
+) -> list[CellResult]:
     """Learn all cells that have not been yet; each is kept at once."""
     wanted = list(dict.fromkeys(cells))
     tasks = [task_of(study, cell) for cell in wanted]
@@ -166,12 +166,12 @@ class Telling:
     told: CellProgress | None
     n_done: int = 0
 
-    def result(self, number: int, outcome: Outcome) -> Result:
+    def result(self, number: int, outcome: Outcome) -> CellResult:
         """Return the result of a cell."""
         setup, task = self.study.setup, self.tasks[number]
         n_images = len(task.choice.masks) + len(task.choice.weak)
         cell, names = self.cells[number], (setup.features_name, setup.protocol)
-        return Result(cell, *names, n_images, task.parameters, outcome)
+        return CellResult(cell, *names, n_images, task.parameters, outcome)
 
     def tell(self, number: int, outcome: Outcome, kept: bool) -> None:
         """Tell that a cell is done."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from multiutility.datasets.files import replacing
 from multiutility.datasets.tables import harmless
 from multiutility.experiments.budget import Budget
-from multiutility.experiments.cells import Cell, CellFiles, CellProgress, Result, run_cells
+from multiutility.experiments.cells import Cell, CellFiles, CellProgress, CellResult, run_cells
 from multiutility.experiments.figures import AlphaFigure, BetaFigure, RateFigure
 from multiutility.experiments.methods import OURS
 from multiutility.experiments.report import Check, Report, Sheet
@@ -99,7 +99,9 @@ class Titles:
     command: str
 
 
-def write_results(titles: Titles, study: Study, results: list[Result], report: Report, out: Path) -> Finished:
+def write_results(
+    titles: Titles, study: Study, results: list[CellResult], report: Report, out: Path
+) -> Finished:
     """Write all files of an experiment on one dataset."""
     setup, rows = study.setup, [result.row for result in results]
     heading = f"## {report.title} ({setup.data.name}, {setup.features_name}, {setup.protocol})"
@@ -137,7 +139,7 @@ def plot_path(out: Path, name: str, suffix: str) -> Path:
     return out / (f"{name}-{suffix}.png" if suffix else f"{name}.png")
 
 
-def as_json(titles: Titles, study: Study, results: list[Result], report: Report) -> dict[str, Any]:
+def as_json(titles: Titles, study: Study, results: list[CellResult], report: Report) -> dict[str, Any]:
     """Return rows and checks in plain values."""
     setup = study.setup
     return {
@@ -186,7 +188,7 @@ def page_text(titles: Titles, heading: str, about: Sequence[str], report: Report
     return "\n\n".join(parts) + "\n"
 
 
-def parameter_notes(results: list[Result]) -> list[str]:
+def parameter_notes(results: list[CellResult]) -> list[str]:
     """Return the parameters of our models, and for which annotations; those that cells vary are left out."""
     groups: dict[str, list[str]] = {}
     for result in results:

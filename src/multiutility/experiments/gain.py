@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from multiutility.experiments.cells import Cell, CellFiles, CellProgress, Full, Result, run_cells
+from multiutility.experiments.cells import Cell, CellFiles, CellProgress, CellResult, Full, run_cells
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.experiment import (
     CELLS,
@@ -126,7 +126,7 @@ def measure(
 ) -> Measured:
     """Learn all cells of a dataset, and pool those of its folds."""
     folds = [replace(setup, fold=Fold(n, gain.n_folds)) for n in range(gain.n_folds)]
-    cells, n_train, parts = list[Cell](), 0, list[list[Result]]()
+    cells, n_train, parts = list[Cell](), 0, list[list[CellResult]]()
     for one in folds or [setup]:
         study = Study.open(one, progress)
         if not parts:  # The first fold holds out the most: what it can do, all can.
@@ -146,7 +146,7 @@ def measure(
     )
 
 
-def pool(results: Sequence[Result]) -> Result:
+def pool(results: Sequence[CellResult]) -> CellResult:
     """Return the results of a cell's folds as one: their images are judged together."""
     if len(results) == 1:
         return results[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from multiutility.experiments.cells import Result
+from multiutility.experiments.cells import CellResult
 from multiutility.experiments.confusions import MEASURES, Difference
 from multiutility.experiments.gain_findings import Findings, Place
 from multiutility.experiments.gain_report import NAMES, kinds_name
@@ -115,7 +115,7 @@ def estimates_hold(findings: Findings) -> Check:
     return Check(claim, held >= HELD and width <= WIDTH, detail)
 
 
-def judged_estimates(model: Result) -> Iterator[tuple[str, bool, float]]:
+def judged_estimates(model: CellResult) -> Iterator[tuple[str, bool, float]]:
     """Yield for each measure that a model estimates whether its interval holds, and its width."""
     estimate = model.outcome.about_model.get("estimate") or {}
     for measure, score in zip(MEASURES, model.outcome.test.scores.tolist(), strict=True):

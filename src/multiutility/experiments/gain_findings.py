@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from multiutility.arrays import FloatArray
-from multiutility.experiments.cells import Full, Result
+from multiutility.experiments.cells import CellResult, Full
 from multiutility.experiments.confusions import Difference, bootstrapped
 from multiutility.experiments.methods import OURS
 from multiutility.experiments.report import Sheet
@@ -32,7 +32,7 @@ class Measured:
     n_test: int
     classes: Sequence[str]
     sheet: Sheet
-    models: Sequence[Result]
+    models: Sequence[CellResult]
     skipped: Sequence[int]
 
     @property

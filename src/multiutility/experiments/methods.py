@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,13 +15,13 @@ from multiutility.problem import LabelingProblem
 from multiutility.vision import baselines
 from multiutility.vision.baselines import Naive
 from multiutility.vision.features.preset import Prepared
-from multiutility.vision.learning import Learned, without_advice
+from multiutility.vision.learning import Learned, Learner, multi_utility, without_advice
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.training_set import TrainingSet
 
 # A model from prepared images, by parameters of ``Segmenter``.
-Learner: TypeAlias = Callable[[TrainingSet, Mapping[str, Any]], Predictor]
+Method: TypeAlias = Callable[[TrainingSet, Mapping[str, Any]], Predictor]
 
 OURS, LOCAL = "ours", "local"
 SELF_STRONG, SELF_WEAK = "self-training", "self-training, weak loss"
@@ -33,41 +34,33 @@ SELF_TRAINING: dict[str, Any] = {"C": 1.0, "alpha": 1.0, "class_weight": 0.25, "
 SHOWN = ("method", "C", "alpha", "class_weight", "tol", "max_iter")
 
 
-class SelfTrained(Segmenter):
-    """Imputes once and trains with the Hamming loss to what was imputed, see ``SelfTraining``."""
+def self_training(
+    loss: Literal["strong", "weak"],
+    parameters: Mapping[str, Any],
+    problems: Sequence[LabelingProblem],
+    annotations: Sequence[Annotation | None],
+    _rehearsals: Sequence[Sequence[Annotation]] | None,
+) -> Learned:
+    """Impute once, and train with the Hamming loss to what was imputed, or with the losses of annotations.
 
-    loss: Literal["strong", "weak"] = "strong"
-
-    def _learn(
-        self,
-        training: TrainingSet,
-        problems: Sequence[LabelingProblem],
-        annotations: Sequence[Annotation | None],
-        slack_weight: float,
-    ) -> Learned:
-        ours = self._learner_parameters(training.classes, annotations, slack_weight)
-        known = SelfTraining().get_params(deep=False)
-        given = {name: ours[name] for name in known if name in ours}
-        return SelfTraining(**{**given, "loss": self.loss}).fit(problems, annotations)
+    The latter is one outer iteration of ours. See ``SelfTraining``.
+    """
+    known = SelfTraining().get_params(deep=False)
+    given = {name: parameters[name] for name in known if name in parameters}
+    return SelfTraining(**{**given, "loss": loss}).fit(problems, annotations)
 
 
-class SelfTrainedWeakly(SelfTrained):
-    """Imputes once and trains with the losses of the annotations: one outer iteration of ours."""
-
-    loss = "weak"
-
-
-def segmenter(kind: type[Segmenter]) -> Learner:
-    """Return the method of a segmenter."""
+def segmenter(learner: Learner = multi_utility) -> Method:
+    """Return the method of a segmenter with a learner."""
     return lambda training, parameters: (
-        kind(training.preset.preset, **parameters).fit_prepared(training).predictor_
+        Segmenter(training.preset.preset, **parameters).fit_prepared(training, learner).predictor_
     )
 
 
 def local(training: TrainingSet, parameters: Mapping[str, Any]) -> Predictor:
     """Learn without pairs of neighbors; their weights stay zero."""
     alone = replace(training, prepared=[without_edges(one) for one in training.prepared])
-    return segmenter(Segmenter)(alone, parameters)
+    return segmenter()(alone, parameters)
 
 
 def without_edges(prepared: Prepared) -> Prepared:
@@ -82,11 +75,11 @@ NAIVE: dict[str, Naive] = {
     LOGISTIC: baselines.LOGISTIC,
     RIDGE: baselines.RIDGE,
 }
-METHODS: dict[str, Learner] = {
-    OURS: segmenter(Segmenter),
+METHODS: dict[str, Method] = {
+    OURS: segmenter(),
     LOCAL: local,
-    SELF_STRONG: segmenter(SelfTrained),
-    SELF_WEAK: segmenter(SelfTrainedWeakly),
+    SELF_STRONG: segmenter(partial(self_training, "strong")),
+    SELF_WEAK: segmenter(partial(self_training, "weak")),
     **{name: one.learn for name, one in NAIVE.items()},
 }
 

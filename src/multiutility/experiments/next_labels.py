@@ -12,7 +12,7 @@ from multiutility.experiments.cells import Cell
 from multiutility.experiments.methods import OURS, learn, method_parameters
 from multiutility.experiments.report import Check, Runs, Sheet, text_of
 from multiutility.experiments.study import Study
-from multiutility.experiments.supervision import Choice
+from multiutility.experiments.supervision import Supervision
 from multiutility.markdown import table
 from multiutility.vision.suggestions import Belief, Effort, Known, suggestions
 
@@ -74,7 +74,7 @@ class NextLabels:
         names, prepared = study.images.names, study.training.prepared
         parameters = method_parameters(OURS, study.setup.changes)
         given = {**parameters, "random_state": study.setup.random_state}
-        training = study.training_set(KINDS, Choice((), tuple(first)))
+        training = study.training_set(KINDS, Supervision((), tuple(first)))
         predictor = learn(OURS, training, given, n_jobs=study.setup.n_jobs)
         everyone = [*first, *rest]
         labelings = predictor.labelings([prepared[n] for n in everyone], study.setup.n_jobs)
@@ -124,7 +124,7 @@ def first_of(n_images: int) -> int:
 def cell_of(seed: int, chosen: Sequence[int], way: str, minutes: float) -> Cell:
     """Return the cell of some tagged images."""
     about = (("next", way), ("minutes", minutes))
-    return Cell(KINDS, 0, seed, choice=Choice((), tuple(sorted(chosen))), about=about)
+    return Cell(KINDS, 0, seed, choice=Supervision((), tuple(sorted(chosen))), about=about)
 
 
 def budgets_of(sheet: Sheet) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multiutility.experiments.cells import Full, Result
+from multiutility.experiments.cells import CellResult, Full
 from multiutility.experiments.confusions import Confusions, Difference, difference
 from multiutility.experiments.methods import OURS
 
@@ -40,7 +40,7 @@ class Scores:
 class Runs:
     """The same cell with different seeds."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
+    def __init__(self, results: Sequence[CellResult]) -> None:
         self.results = results
 
     def __bool__(self) -> bool:
@@ -104,7 +104,7 @@ def sample_deviation(values: Sequence[float]) -> float:
 class Sheet:
     """All results of an experiment."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
+    def __init__(self, results: Sequence[CellResult]) -> None:
         self.results = results
 
     def runs(

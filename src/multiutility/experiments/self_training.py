@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.images import write_image
-from multiutility.experiments.cells import Cell, Result
+from multiutility.experiments.cells import Cell, CellResult
 from multiutility.experiments.methods import OURS, SELF_STRONG, SELF_WEAK
 from multiutility.experiments.plots import Dots, dots
 from multiutility.experiments.report import Check, Report, Sheet, pair_of, text_of
@@ -90,7 +90,7 @@ class Pictures:
     """Test images beside their masks and what models make of them."""
 
     study: Study
-    results: Sequence[Result]
+    results: Sequence[CellResult]
 
     def write(self, path: Path) -> None:
         """Draw and write the pictures."""
@@ -117,7 +117,7 @@ class Pictures:
         ranked = np.argsort(-right / np.bincount(image, pixels, n_images), kind="stable")
         return evenly(ranked.tolist(), N_SHOWN)
 
-    def masks(self, result: Result, shown: Sequence[int]) -> list[NDArray[np.uint8]]:
+    def masks(self, result: CellResult, shown: Sequence[int]) -> list[NDArray[np.uint8]]:
         """Return what a model makes of the images."""
         training, test = self.study.training, self.study.test
         model = Predictor(

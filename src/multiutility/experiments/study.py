@@ -21,7 +21,7 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.methods import learn
 from multiutility.experiments.protocols import rules_of
-from multiutility.experiments.supervision import Choice, LabeledImages
+from multiutility.experiments.supervision import LabeledImages, Supervision
 from multiutility.learning.selection.choice import evenly
 from multiutility.metrics import mask_confusion
 from multiutility.vision.features.preset import Prepared, Preset
@@ -200,14 +200,14 @@ class Study:
         """Classes by the protocol."""
         return self.images.classes
 
-    def choice(self, kinds: str, full: int | str, seed: int) -> Choice:
+    def choice(self, kinds: str, full: int | str, seed: int) -> Supervision:
         """Return which images have masks, and which have weak annotations: all others, unless of no kind."""
         n_images = len(self.images)
         masks = range(n_images) if full == "all" else self.images.subset(int(full), seed)
         rest = () if kinds == "none" else sorted(set(range(n_images)) - set(masks))
-        return Choice(tuple(masks), tuple(rest))
+        return Supervision(tuple(masks), tuple(rest))
 
-    def training_set(self, kinds: str, choice: Choice) -> TrainingSet:
+    def training_set(self, kinds: str, choice: Supervision) -> TrainingSet:
         """Return the images of a choice with their annotations and features."""
         prepared = [self.training.prepared[n] for n in (*choice.masks, *choice.weak)]
         return replace(self.training, photos=self.images.annotated(kinds, choice), prepared=prepared)
@@ -217,7 +217,7 @@ class Study:
         """Some training images, evenly taken, to see how much worse test images are labeled."""
         return Judge.of(self.images, self.training.prepared, self.setup.n_jobs).some(N_TRAIN_JUDGED)
 
-    def outcome(self, method: str, kinds: str, choice: Choice, parameters: Mapping[str, Any]) -> Outcome:
+    def outcome(self, method: str, kinds: str, choice: Supervision, parameters: Mapping[str, Any]) -> Outcome:
         """Learn and judge."""
         begin = time.perf_counter()
         machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}

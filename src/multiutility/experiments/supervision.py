@@ -41,7 +41,7 @@ AREA_NOISE = 0.2
 
 
 @dataclass(frozen=True)
-class Choice:
+class Supervision:
     """Which images, by number, keep their masks, and which get weak annotations; others are left out."""
 
     masks: tuple[int, ...]
@@ -106,7 +106,7 @@ class LabeledImages:
             self._weak[n, kinds] = replace(made, areas=areas, tags=tags, boxes=boxes)
         return self._weak[n, kinds]
 
-    def annotated(self, kinds: str, choice: Choice) -> list[AnnotatedPhoto]:
+    def annotated(self, kinds: str, choice: Supervision) -> list[AnnotatedPhoto]:
         """Return the images of a choice with their annotations, those with masks first."""
         found = [AnnotatedPhoto(self.photo(n), partial(self.full_annotation, n)) for n in choice.masks]
         for n in choice.weak:
@@ -119,7 +119,7 @@ class LabeledImages:
 
     def full(self) -> list[AnnotatedPhoto]:
         """Return all images with their masks."""
-        return self.annotated("none", Choice(tuple(range(len(self))), ()))
+        return self.annotated("none", Supervision(tuple(range(len(self))), ()))
 
     def photo(self, n: int) -> FilePhoto:
         """Return the photograph."""
@@ -141,14 +141,14 @@ class Weakening:
         if self.kinds == "none" and not self.keep:
             raise ValueError("no weak annotations, and no masks are kept: there is nothing to learn from")
 
-    def choice(self, numbers: Sequence[int]) -> Choice:
+    def choice(self, numbers: Sequence[int]) -> Supervision:
         """Return which of some images keep their masks, and which get weak annotations."""
         chosen = self.images.part(numbers).subset(min(self.keep, len(numbers)), self.random_state)
         masks = tuple(numbers[n] for n in chosen)
         rest = () if self.kinds == "none" else tuple(n for n in numbers if n not in masks)
-        return Choice(masks, rest)
+        return Supervision(masks, rest)
 
-    def annotated(self, choice: Choice) -> list[AnnotatedPhoto]:
+    def annotated(self, choice: Supervision) -> list[AnnotatedPhoto]:
         """Return the images of a choice with their annotations."""
         return self.images.annotated(self.kinds, choice)
 

@@ -9,7 +9,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from multiutility.experiments.study import Outcome, Setup, Study
-from multiutility.experiments.supervision import Choice
+from multiutility.experiments.supervision import Supervision
 from multiutility.parallel.processes import in_processes
 
 
@@ -19,7 +19,7 @@ class Task:
 
     method: str
     kinds: str
-    choice: Choice
+    choice: Supervision
     parameters: Mapping[str, Any]
 
     def run(self, study: Study) -> Outcome:

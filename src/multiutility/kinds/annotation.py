@@ -64,13 +64,14 @@ class PixelAnnotation:
         Partition(boxed=(), seeded=(2,), tagged=(0,), absent=(1,), unknown=())
         """
         named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
-        for kind in KINDS:
-            for says, labels in kind.said(self.value(kind)).items():
-                named[says] += labels
-        tags, boxes, seeds, there, opened, denied = named.values()
-        gone = [label for kind in KINDS for label in kind.absent(self.value(kind))]
+        said = [kind.said(self.value(kind)) for kind in KINDS]
+        for says, labels in (pair for one in said for pair in one.items()):
+            named[says] += labels
+        tags, boxes, seeds, there, opened = named.values()
+        absent = [label for kind in KINDS for label in kind.absent(self.value(kind))]
         complete = True if any(kind.complete(self.value(kind)) for kind in KINDS) else None
-        return Partition.of(tags, boxes, seeds, n_labels, other, complete, there, opened, denied, gone)
+        known = (there, opened if any("open" in one for one in said) else None, absent)
+        return Partition.of(tags, boxes, seeds, n_labels, other, complete, *known)
 
     @property
     def placed(self) -> bool:

@@ -219,5 +219,6 @@ AREAS = Kind(
         there=is_there,
         read=fraction,
         clash=clash,
+        single=True,
     ),
 )

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from multiutility.annotations import LOOSE, UNIFORM, Box, Profile
+from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.annotations.boxed import Boxed
 from multiutility.annotations.lines import MARGIN, loosened
 from multiutility.arrays import MAX_INDEX, IndexArray
@@ -22,8 +22,6 @@ from multiutility.kinds.problems import Problem, extent, raise_problem
 ROUNDING = 1e-9
 # Boxes that are larger than twice their objects say next to nothing.
 MAX_LOOSENED = 1.0
-# How much larger than a tight box a loose one is, as the mean of the margins has it.
-EXPECTED_LOOSENED = 1 / (1 - MARGIN) - 1
 # Length of the dashes, and of the gaps between them, in the unit of lines.
 DASH = 5
 
@@ -193,6 +191,7 @@ def box_nodes(
     shrink: float = 0.06,
     profile: Profile | None = None,
     cell: float = 1.0,
+    margin: float = MARGIN,
 ) -> Box:
     """The box, which is in the image, in superpixels: its shrunk part, with the area of all of it.
 
@@ -212,6 +211,8 @@ def box_nodes(
         row_positions=np.clip((np.array(rows) + 0.5 - box.top) / height, 0, 1),
         column_positions=np.clip((np.array(columns) + 0.5 - box.left) / width, 0, 1),
         tight=box.tight,
+        margin=margin,
+        shrink=shrink,
     )
 
 
@@ -220,7 +221,9 @@ def boxes_term(boxes: Sequence[PixelBox], grid: Grid) -> Boxed:
     clipped = [clip(box, grid.regions.shape, f"boxes[{b}]") for b, box in enumerate(boxes)]
     profiles = [profile_of(box, grid) for box in clipped]
     pairs = zip(clipped, profiles, strict=True)
-    nodes = [box_nodes(box, grid.regions, grid.shrink, profile, grid.cell) for box, profile in pairs]
+    nodes = [
+        box_nodes(box, grid.regions, grid.shrink, profile, grid.cell, grid.margin) for box, profile in pairs
+    ]
     return Boxed(nodes, union_areas(clipped, grid.cell), grid.tight)
 
 
@@ -229,7 +232,7 @@ def profile_of(box: PixelBox, grid: Grid) -> Profile:
     profile = grid.profiles.get(box.label)
     if box.tight:
         return profile or UNIFORM
-    return loosened(profile) if profile else LOOSE
+    return loosened(profile or UNIFORM, grid.margin)
 
 
 def union_areas(boxes: Sequence[PixelBox], cell: float = 1.0) -> dict[int, float]:
@@ -292,14 +295,19 @@ def draw_dashes(sketch: Sketch, frame: tuple[float, float, float, float], color:
     """Draw a frame of dashes, inside of its sides as Pillow draws whole ones."""
     left, top, right, bottom = frame
     step, thick = DASH * sketch.unit, width - 1
-    for x in np.arange(left, right + 1, 2 * step).tolist():
+    for x in begins(left, right, 2 * step):
         end = min(x + step, right)
         sketch.draw.rectangle((x, top, end, min(top + thick, bottom)), fill=color)
         sketch.draw.rectangle((x, max(bottom - thick, top), end, bottom), fill=color)
-    for y in np.arange(top, bottom + 1, 2 * step).tolist():
+    for y in begins(top, bottom, 2 * step):
         end = min(y + step, bottom)
         sketch.draw.rectangle((left, y, min(left + thick, right), end), fill=color)
         sketch.draw.rectangle((max(right - thick, left), y, right, end), fill=color)
+
+
+def begins(first: float, last: float, step: float) -> list[float]:
+    """Where dashes begin, from the first place to the last, which may be one of them."""
+    return [place for place in np.arange(first, last + 1, step).tolist() if place <= last]
 
 
 BOXES = Kind(

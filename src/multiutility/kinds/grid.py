@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multiutility.annotations import Profile
+from multiutility.annotations.lines import MARGIN
 from multiutility.arrays import IndexArray
 
 
@@ -17,7 +18,8 @@ class Grid:
 
     Sizes are in units of ``1 / cell`` pixels. ``again`` gets the regions another time, for those who would
     have to keep them. Boxes lose the part ``shrink`` of their width and height on each side, and have the
-    ``profiles`` of their labels; ``strict`` and ``tight`` are those of ``Joint``.
+    ``profiles`` of their labels; loose ones are up to ``margin`` of their size from their objects, on each
+    side. ``strict`` and ``tight`` are those of ``Joint``.
     """
 
     regions: IndexArray
@@ -28,6 +30,7 @@ class Grid:
     profiles: Mapping[int, Profile] = field(default_factory=dict)
     strict: bool = False
     tight: bool = True
+    margin: float = MARGIN
 
     @property
     def n_nodes(self) -> int:

@@ -92,7 +92,7 @@ class Table(Generic[T]):
     that it is not. ``optional`` columns come after the others, with the number that a blank field stands for:
     where no entry has another one, the column may be missing. ``read`` is the number of a field, by its text
     and column; it adds what is wrong to a list. ``clash`` tells which of all entries of an image does not go
-    with the others, by its place, and why.
+    with the others, by its place, and why. If they are ``single``, an image has one of a label at most.
     """
 
     file: str
@@ -109,6 +109,7 @@ class Table(Generic[T]):
     optional: Mapping[str, float] = field(default_factory=dict)
     read: Callable[[str, str, list[Problem]], float] = number
     clash: Callable[[Sequence[T]], tuple[int, Problem] | None] = no_clash
+    single: bool = False
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -89,11 +89,13 @@ def tags_clash(tags: Sequence[Tag]) -> tuple[int, Problem] | None:
 
 
 def sort_tags(tags: Sequence[Tag]) -> Mapping[Says, Sequence[int]]:
-    """Return what tags say: complete ones name all that is there; open ones some of it, and what is not."""
-    there = [label_of(tag) for tag in tags if is_there(tag)]
-    if not is_open(tags):
-        return {"tagged": there}
-    return {"open": there, "denied": [label_of(tag) for tag in tags if not is_there(tag)]}
+    """Return what tags say: complete ones name all that is there, open ones some of it."""
+    return {"open" if is_open(tags) else "tagged": [label_of(tag) for tag in tags if is_there(tag)]}
+
+
+def absent_labels(tags: Sequence[Tag]) -> list[int]:
+    """Labels that open tags say are not there."""
+    return [label_of(tag) for tag in tags if not is_there(tag)]
 
 
 def name(content: Content) -> tuple[Tag, ...]:
@@ -122,15 +124,18 @@ def check_probability(share: float) -> None:
 
 
 def draw_tags(sketch: Sketch, tags: Sequence[Tag]) -> None:
-    """Tags have no place: those that are there are listed."""
+    """Tags have no place: they are listed, and those that are not there say so."""
     sketch.listed += tuple(label_of(tag) for tag in tags if is_there(tag))
+    for tag in tags:
+        if not is_there(tag):
+            sketch.list_name(label_of(tag), "(not there)")
 
 
 def tags_term(tags: Sequence[Tag], grid: Grid) -> Term:
     """Tags are the same of superpixels."""
     said = sort_tags(tags)
     if is_open(tags):
-        return OpenTagged(said["open"], said["denied"], grid.strict)
+        return OpenTagged(said["open"], absent_labels(tags), grid.strict)
     return Tagged(said["tagged"], grid.strict)
 
 
@@ -145,6 +150,7 @@ TAGS = Kind(
     weaken=name,
     says=Tagged.says,
     sorts=sort_tags,
+    absent=absent_labels,
     term=tags_term,
     table=Table(
         "tags.csv",

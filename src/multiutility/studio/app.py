@@ -112,7 +112,12 @@ class Studio:
             ],
             "splits": list(dataset.splits),
             "kinds": [
-                {"name": one.name, "columns": one.table and one.table.columns, **asdict(one.page)}
+                {
+                    "name": one.name,
+                    "columns": one.table and one.table.columns,
+                    "single": one.table is not None and one.table.single,
+                    **asdict(one.page),
+                }
                 for one in BY_DETAIL
             ],
             "features": offered(),

@@ -201,7 +201,7 @@ def known_of(sample: Sample) -> Known:
     labels = {kind.name: kind.labels(weak.value(kind)) for kind in KINDS if kind is not MASK}
     said = TAGS.said(weak.tags)
     return Known(
-        mask=MASK.name in sample.kinds, opened="open" in said, denied=said.get("denied", ()), **labels
+        mask=MASK.name in sample.kinds, opened="open" in said, absent=TAGS.absent(weak.tags), **labels
     )
 
 

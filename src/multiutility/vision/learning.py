@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -21,6 +21,7 @@ from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.layout import Layout
+from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.optimizers.solution import Callback, Record
 from multiutility.learning.selection.evidence import Estimate
 from multiutility.memory import MemoryLimit, n_bytes
@@ -50,6 +51,30 @@ class Learned(Protocol):
 
     def predict(self, problems: Sequence[LabelingProblem]) -> list[IndexArray]:
         """Labelings [V] of highest score."""
+
+
+class Learner(Protocol):
+    """Who fits an estimator to problems in balanced units, by the parameters of ``MultiUtilitySSVM``."""
+
+    def __call__(
+        self,
+        parameters: Mapping[str, Any],
+        problems: Sequence[LabelingProblem],
+        annotations: Sequence[Annotation | None],
+        rehearsals: Sequence[Sequence[Annotation]] | None,
+        /,
+    ) -> Learned:
+        """Return the estimator; for ``rehearsals`` see ``MultiUtilitySSVM.fit``."""
+
+
+def multi_utility(
+    parameters: Mapping[str, Any],
+    problems: Sequence[LabelingProblem],
+    annotations: Sequence[Annotation | None],
+    rehearsals: Sequence[Sequence[Annotation]] | None,
+) -> Learned:
+    """Learn as we do."""
+    return MultiUtilitySSVM(**parameters).fit(problems, annotations, rehearsals)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multiutility.annotations import Annotation, Joint, Profile
+from multiutility.annotations.lines import MARGIN
 from multiutility.annotations.partition import Partition
 from multiutility.annotations.tagged import Tagged
 from multiutility.annotations.term import Mark, Says, Term
@@ -32,6 +33,7 @@ def rasterize(
     shares: Mapping[int, float] | None = None,
     strict: bool = False,
     tight: bool = True,
+    margin: float = MARGIN,
     sum_box_and_seed: bool = False,
     cell: float = 1.0,
     again: Callable[[], IndexArray] | None = None,
@@ -43,8 +45,8 @@ def rasterize(
     ``Joint``. Boxes lose the part ``shrink`` of their width and height on each side; ``V_k`` are the
     superpixels with a pixel center in what is left of the boxes of label k. Node sizes are in pixels, or
     in units of ``1 / cell`` pixels. See ``Joint`` for ``beta``, ``other``, ``shares``, ``strict``, ``tight``
-    and ``sum_box_and_seed``, and ``Box`` for ``profiles`` of labels. Seeds keep ``regions``, unless ``again``
-    tells how to get them another time. Errors begin with ``name``.
+    and ``sum_box_and_seed``, and ``Box`` for ``profiles`` of labels and the ``margin`` of loose boxes. Seeds
+    keep ``regions``, unless ``again`` tells how to get them another time. Errors begin with ``name``.
 
     A superpixel has one label, where its pixels may have several, so not all that is said can be kept:
 
@@ -72,7 +74,10 @@ def rasterize(
     """
     try:
         grid = Grid(
-            frozen_regions(regions), n_labels, cell, again, shrink, profiles or {}, strict=strict, tight=tight
+            *(frozen_regions(regions), n_labels, cell, again, shrink, profiles or {}),
+            strict=strict,
+            tight=tight,
+            margin=margin,
         )
         there = [(kind, value) for kind in KINDS if kind.there(value := annotation.value(kind))]
         for kind, value in there:

@@ -21,14 +21,12 @@ from multiutility.identifiability import warn_unidentified
 from multiutility.inference import Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.kinds import PixelAnnotation
-from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.examples import balance
 from multiutility.learning.optimizers.solution import Callback
 from multiutility.learning.selection.choice import MOST_FULL
 from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.models import Potts
 from multiutility.parallel import Executor
-from multiutility.problem import LabelingProblem
 from multiutility.vision import defaults
 from multiutility.vision.about import about_lines, about_model, estimate_of
 from multiutility.vision.display import ScoreTable, fitted_html
@@ -36,11 +34,12 @@ from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
 from multiutility.vision.learning import (
-    Learned,
+    Learner,
     PassProgress,
     Units,
     check_memory,
     find_label,
+    multi_utility,
     tell_all,
     typical_margin,
     warn_unmet,
@@ -240,8 +239,8 @@ class Segmenter(BaseEstimator):
         how = (self.random_state, self.n_jobs, store, self.progress, self.executor)
         return TrainingSet.prepare(annotated, classes, named, self.max_side, *how)
 
-    def fit_prepared(self, training: TrainingSet) -> Self:
-        """Learn from prepared images: the second part of ``fit``."""
+    def fit_prepared(self, training: TrainingSet, learner: Learner = multi_utility) -> Self:
+        """Learn from prepared images: the second part of ``fit``. Another ``learner`` may take our place."""
         shares = training.shares_of_masks() if self.areas == "estimated" else None
         annotations = training.annotations(self.beta, shares)
         check_memory(self.memory_limit, training.problems(), len(training.classes), self.n_jobs)
@@ -254,19 +253,22 @@ class Segmenter(BaseEstimator):
         with warnings.catch_warnings():
             # It counts annotations; here they have names.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            learner = self._learn(training, problems, annotations, self.C / units.nodes**2)
-        self.chosen_, self.estimate_ = learner.chosen_, learner.estimate_
-        warn_unmet(training, problems, annotations, learner.imputed_)
-        self.objective_ = units.objective(learner.objective_)
-        self.n_iter_ = learner.n_iter_
+            parameters = self._learner_parameters(training.classes, annotations, self.C / units.nodes**2)
+            # Weak annotations that masks would have had, if anything is to be learned from them.
+            rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
+            learned = learner(parameters, problems, annotations, rehearsals)
+        self.chosen_, self.estimate_ = learned.chosen_, learned.estimate_
+        warn_unmet(training, problems, annotations, learned.imputed_)
+        self.objective_ = units.objective(learned.objective_)
+        self.n_iter_ = learned.n_iter_
         self.n_images_ = sum(annotation is not None for annotation in annotations)
         self.classes_ = training.classes
         self.predictor_ = Predictor(
             classes=training.classes,
             preset=training.preset,
-            weights=units.weights(learner.weights_, Potts(len(training.classes)).layout(problems[0])),
+            weights=units.weights(learned.weights_, Potts(len(training.classes)).layout(problems[0])),
             max_side=training.max_side,
-            typical_margin=typical_margin(learner, problems, training.preset.preset.weighted),
+            typical_margin=typical_margin(learned, problems, training.preset.preset.weighted),
             refine=self.refine,
             about=about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations)),
         )
@@ -368,19 +370,6 @@ class Segmenter(BaseEstimator):
         if self.executor is not None:
             return predictions(self.executor, self.predictor_, asked, note)
         return self.predictor_.predict(asked, self.n_jobs, progress=note)
-
-    def _learn(
-        self,
-        training: TrainingSet,
-        problems: Sequence[LabelingProblem],
-        annotations: Sequence[Annotation | None],
-        slack_weight: float,
-    ) -> Learned:
-        """Fit the learner to problems in balanced units."""
-        # Weak annotations that masks would have had, if anything is to be learned from them.
-        rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
-        parameters = self._learner_parameters(training.classes, annotations, slack_weight)
-        return MultiUtilitySSVM(**parameters).fit(problems, annotations, rehearsals)
 
     def _learner_parameters(
         self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float

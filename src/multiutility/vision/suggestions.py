@@ -115,20 +115,20 @@ class Belief:
 class Known:
     """What is annotated of an image: labels by kind, such as ``boxes={3}``, and whether there is a mask.
 
-    Tags are complete unless they are ``opened``; ``denied`` are labels that these say are not there.
+    Tags are complete unless they are ``opened``; ``absent`` are labels that these say are not there.
     """
 
     labels: Mapping[str, frozenset[int]]
     mask: bool
     opened: bool
-    denied: frozenset[int]
+    absent: frozenset[int]
 
     def __init__(
         self,
         *,
         mask: bool = False,
         opened: bool = False,
-        denied: Collection[int] = (),
+        absent: Collection[int] = (),
         **labels: Collection[int],
     ) -> None:
         unknown = [name for name in labels if name not in SECONDS]
@@ -138,7 +138,7 @@ class Known:
         object.__setattr__(self, "labels", named)
         object.__setattr__(self, "mask", mask)
         object.__setattr__(self, "opened", opened)
-        object.__setattr__(self, "denied", frozenset(denied))
+        object.__setattr__(self, "absent", frozenset(absent))
 
     def by(self, *kinds: AnnotationKind) -> frozenset[int]:
         """Labels that these kinds name."""
@@ -317,7 +317,7 @@ def left(patch: Patch, known: Known) -> float:
     both = patch.label, patch.rival
     if known.complete and (patch.label in known.named) != (patch.rival in known.named):
         return 0.0
-    if any(label in known.denied for label in both):
+    if any(label in known.absent for label in both):
         return 0.0
     return min((1 - kind.mended for kind in MARKS if known.by(kind).intersection(both)), default=1.0)
 

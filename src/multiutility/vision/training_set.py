@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Self, TypeAlias
 
 from multiutility.annotations import Annotation, Full, estimate_areas
+from multiutility.annotations.lines import MARGIN
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
@@ -18,7 +19,7 @@ from multiutility.vision.features.preset import FittedPreset, Prepared, Preset
 from multiutility.vision.fitted_presets import fitted_preset
 from multiutility.vision.photo import FilePhoto, Photo, Shrunk, resized
 from multiutility.vision.rasterize import rasterize
-from multiutility.vision.rehearsal import Style, rehearsal, styles_of
+from multiutility.vision.rehearsal import Style, margin_of, rehearsal, styles_of
 from multiutility.vision.remote import fill
 from multiutility.vision.store import FeatureStore
 
@@ -82,6 +83,13 @@ class TrainingSet:
         """Names of the photographs."""
         return [one.photo.name for one in self.photos]
 
+    @cached_property
+    def margin(self) -> float:
+        """How far sides of loose boxes are from their objects at most, by masks and tight boxes."""
+        if not any(not box.tight for one in self.photos for box in one.annotation().boxes):
+            return MARGIN
+        return margin_of([self.small_annotation(n) for n in range(len(self.prepared))])
+
     def problems(self) -> list[LabelingProblem]:
         """Return the labeling problems, with node sizes that add up to 1."""
         return [in_shares(one) for one in self.prepared]
@@ -143,6 +151,7 @@ class TrainingSet:
             shares=shares,
             cell=1 / regions.size,
             again=prepared.fetch,
+            margin=self.margin,
             name=self.names[n],
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import source
-from multiutility.datasets.formats.source import Record, read_json, read_xml, unique_names
+from multiutility.datasets.formats.source import JsonObject, read_json, read_xml, unique_names
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_plain_xml_is_read_with_any_encoding(tmp_path: Path) -> None:
     assert read_xml(path).findtext("b") == "K\xe4se & Brot"
 
 
-RECORD = Record(
+RECORD = JsonObject(
     Path("f.json"),
     "images[3]",
     {"t": "x", "i": 3, "f": 3.5, "b": True, "n": None, "l": [1, 2.5], "inf": 1e999},
@@ -126,7 +126,7 @@ def test_records_give_what_is_asked_for() -> None:
         3.5,
         [1, 2.5],
     )
-    assert Record(Path("f"), "", {"i": 4.0}).integer("i") == 4
+    assert JsonObject(Path("f"), "", {"i": 4.0}).integer("i") == 4
     assert [list(RECORD.records("none")), RECORD.has("n"), RECORD.has("b")] == [[], False, True]
     with pytest.raises(DatasetError, match="3 numbers"):
         RECORD.numbers("l", 3)

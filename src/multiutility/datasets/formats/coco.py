@@ -22,7 +22,7 @@ from multiutility.datasets.formats.coco_areas import AreaError, decode_runs, fil
 from multiutility.datasets.formats.colors import color_codes, distinct
 from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples
 from multiutility.datasets.formats.regions import Canvas
-from multiutility.datasets.formats.source import Record, need_size, read_json, unique_names
+from multiutility.datasets.formats.source import JsonObject, need_size, read_json, unique_names
 from multiutility.datasets.images import MAX_PIXELS, image_size, read_image, read_mask
 from multiutility.datasets.limits import objects_problem
 from multiutility.datasets.writing import NewSample
@@ -41,10 +41,10 @@ STUFF_MAPS = {"_pixelmaps": 0, "stuffthingmaps": 1}
 class Picture:
     """All that the files tell of one image."""
 
-    record: Record
+    record: JsonObject
     path: Path
-    annotations: list[Record] = field(default_factory=list)
-    panoptic: Record | None = None
+    annotations: list[JsonObject] = field(default_factory=list)
+    panoptic: JsonObject | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Categories:
     classes: Classes
     labels: dict[int, int]
 
-    def label(self, record: Record, key: str = "category_id") -> int:
+    def label(self, record: JsonObject, key: str = "category_id") -> int:
         """Label of what a record tells of."""
         number = record.integer(key)
         if number not in self.labels:
@@ -102,15 +102,17 @@ def home_folder(file: Path) -> Path:
     return file.parent.parent if file.parent.name == "annotations" else file.parent
 
 
-def find_documents(home: Enclosed, path: Path) -> list[Record]:
+def find_documents(home: Enclosed, path: Path) -> list[JsonObject]:
     """Files of COCO annotations in a folder; others, such as captions, are passed over."""
     if not path.is_dir():
-        return [Record.of(read_json(path), path, "")]
+        return [JsonObject.of(read_json(path), path, "")]
     files = [*home.files(path, [".json"]), *home.files(path / "annotations", [".json"])]
     files += [file for file in path.glob("*/_annotations.coco.json") if home.file(file)]
     contents = ((read_json(file), file) for file in sorted(files))
     parts = {"images", "annotations", "categories"}
-    documents = [Record(file, "", it) for it, file in contents if isinstance(it, dict) and parts <= it.keys()]
+    documents = [
+        JsonObject(file, "", it) for it, file in contents if isinstance(it, dict) and parts <= it.keys()
+    ]
     if not documents:
         what = "there is no COCO file (JSON with images, annotations and categories)"
         raise DatasetError(path, None, what, "give the folder that has them, or that has annotations/")
@@ -133,9 +135,9 @@ def split_name(file: Path) -> str:
     return "" if split == NO_SPLIT else split
 
 
-def read_categories(documents: Sequence[Record]) -> Categories:
+def read_categories(documents: Sequence[JsonObject]) -> Categories:
     """Classes of all files, in the order of their ids."""
-    rows: dict[int, tuple[Record, LabelClass]] = {}
+    rows: dict[int, tuple[JsonObject, LabelClass]] = {}
     for document in documents:
         stuff = document.file.name.startswith("stuff")
         for record in document.records("categories"):
@@ -153,7 +155,7 @@ def read_categories(documents: Sequence[Record]) -> Categories:
         raise DatasetError(documents[0].file, None, str(error), fix) from None
 
 
-def read_category(record: Record, n: int, kind: Kind) -> LabelClass:
+def read_category(record: JsonObject, n: int, kind: Kind) -> LabelClass:
     """Class of a category; panoptic files tell whether it is a thing, and its color."""
     if record.has("isthing"):
         kind = "thing" if record.integer("isthing") else "stuff"
@@ -178,7 +180,7 @@ def usual_folders(file: Path, root: Path) -> list[Path]:
 
 
 def add_pictures(
-    document: Record, home: Enclosed, folders: Sequence[Path], pictures: dict[Path, Picture]
+    document: JsonObject, home: Enclosed, folders: Sequence[Path], pictures: dict[Path, Picture]
 ) -> list[Path]:
     """Add what a file tells of its images; return their paths."""
     by_id: dict[int, Picture] = {}
@@ -199,7 +201,7 @@ def add_pictures(
     return [picture.path for picture in by_id.values()]
 
 
-def find_file(record: Record, home: Enclosed, folders: Iterable[Path], what: str) -> Path:
+def find_file(record: JsonObject, home: Enclosed, folders: Iterable[Path], what: str) -> Path:
     """Real path of the file that a record names, in the first of the folders that has it."""
     name = record.text("file_name")
     try:
@@ -284,12 +286,12 @@ def rank_of(area: BoolArray, *, crowd: bool, is_object: bool) -> int:
     return (2 * (not crowd) + is_object + 1) * above - int(np.count_nonzero(area))
 
 
-def read_segmentation(record: Record, height: int, width: int) -> BoolArray:
+def read_segmentation(record: JsonObject, height: int, width: int) -> BoolArray:
     """Pixels of a segmentation: polygons, or run lengths, bool [H, W]."""
     value = record.fields["segmentation"]
     try:
         if isinstance(value, dict):
-            runs = Record(record.file, record.where, value)
+            runs = JsonObject(record.file, record.where, value)
             size, counts = runs.numbers("size", 2), value.get("counts")
             return decode_runs(
                 size, counts if isinstance(counts, str) else runs.numbers("counts"), height, width
@@ -297,14 +299,14 @@ def read_segmentation(record: Record, height: int, width: int) -> BoolArray:
         polygons = value if isinstance(value, list) else [value]
         where = f'{record.where}, "segmentation"'
         numbers = [
-            Record(record.file, where, {str(k): one}).numbers(str(k)) for k, one in enumerate(polygons)
+            JsonObject(record.file, where, {str(k): one}).numbers(str(k)) for k, one in enumerate(polygons)
         ]
         return fill_polygons(numbers, height, width)
     except AreaError as error:
         raise record.error(f'"segmentation": {error}', "draw it anew, or remove it") from None
 
 
-def read_box(record: Record, label: int, height: int, width: int, *, tight: bool) -> PixelBox:
+def read_box(record: JsonObject, label: int, height: int, width: int, *, tight: bool) -> PixelBox:
     """Box of an annotation."""
     left, top, box_width, box_height = record.numbers("bbox", 4)
     box = PixelBox(label, left, top, left + box_width, top + box_height, tight)
@@ -312,7 +314,7 @@ def read_box(record: Record, label: int, height: int, width: int, *, tight: bool
     return box
 
 
-def read_seeds(record: Record, label: int, height: int, width: int) -> list[PixelSeed]:
+def read_seeds(record: JsonObject, label: int, height: int, width: int) -> list[PixelSeed]:
     """Keypoints that are labeled, as seeds."""
     numbers = record.numbers("keypoints")
     if len(numbers) % 3:
@@ -341,7 +343,7 @@ def paint_stuff(
 
 
 def paint_panoptic(
-    canvas: Canvas, record: Record, categories: Categories, home: Enclosed, size: tuple[int, int]
+    canvas: Canvas, record: JsonObject, categories: Categories, home: Enclosed, size: tuple[int, int]
 ) -> None:
     """Paint a panoptic picture, whose colors are ids of segments: red + 256 green + 65536 blue."""
     here, root, stem = record.file.parent, home.root, record.file.stem

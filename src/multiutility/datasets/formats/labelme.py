@@ -28,7 +28,7 @@ from multiutility.datasets.formats.export import Placed, filling, place_samples,
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.regions import Canvas, fill_disk, fill_polygon, outlines
 from multiutility.datasets.formats.source import (
-    Record,
+    JsonObject,
     need_folder,
     read_json,
     read_splits,
@@ -79,9 +79,9 @@ def read_labelme(source: str | Path) -> Imported:
     return Imported(classes, Samples(names, read), splits)
 
 
-def open_file(path: Path) -> Record:
+def open_file(path: Path) -> JsonObject:
     """Contents of a file."""
-    return Record.of(read_json(path, MAX_BYTES), path, "")
+    return JsonObject.of(read_json(path, MAX_BYTES), path, "")
 
 
 def read_names(path: Path) -> dict[str, bool] | None:
@@ -92,7 +92,7 @@ def read_names(path: Path) -> dict[str, bool] | None:
     content = read_json(path, MAX_BYTES)
     if not isinstance(content, dict) or not {"shapes", "imagePath"} <= content.keys():
         return None
-    record = Record(path, "", content)
+    record = JsonObject(path, "", content)
     names = dict.fromkeys(true_flags(record), False)
     for shape in record.records("shapes"):
         is_thing = shape_type(shape) in {"rectangle", "point"} or shape.has("group_id")
@@ -113,7 +113,7 @@ def find_classes(home: Enclosed, found: Iterable[Mapping[str, bool]]) -> Classes
     return name_classes(home.root, kept, {name for name, is_thing in used.items() if is_thing})
 
 
-def true_flags(record: Record) -> list[str]:
+def true_flags(record: JsonObject) -> list[str]:
     """Flags of an image that are set."""
     if not record.has("flags"):
         return []
@@ -124,23 +124,23 @@ def true_flags(record: Record) -> list[str]:
     return names
 
 
-def label_name(shape: Record) -> str:
+def label_name(shape: JsonObject) -> str:
     """Label of a shape."""
     return shape.class_name("label")
 
 
-def group_id(shape: Record) -> int | str:
+def group_id(shape: JsonObject) -> int | str:
     """Group of a shape: a number; some programs write text."""
     value = shape.fields["group_id"]
     return value if isinstance(value, str) else shape.integer("group_id")
 
 
-def shape_type(shape: Record) -> str:
+def shape_type(shape: JsonObject) -> str:
     """Type of a shape; in old files, polygons have none."""
     return shape.text("shape_type") if shape.has("shape_type") else "polygon"
 
 
-def find_image(record: Record, home: Enclosed) -> Path | NDArray[np.uint8]:
+def find_image(record: JsonObject, home: Enclosed) -> Path | NDArray[np.uint8]:
     """Path of the image, or the one in the file."""
     name = record.text("imagePath")
     try:
@@ -156,7 +156,9 @@ def find_image(record: Record, home: Enclosed) -> Path | NDArray[np.uint8]:
     )
 
 
-def read_embedded(record: Record, key: str, read: Callable[[Path], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+def read_embedded(
+    record: JsonObject, key: str, read: Callable[[Path], NDArray[np.uint8]]
+) -> NDArray[np.uint8]:
     """Read an image that is in a file as text in base64."""
     text = record.text(key)
     try:
@@ -172,7 +174,7 @@ def read_embedded(record: Record, key: str, read: Callable[[Path], NDArray[np.ui
             raise record.error(f'"{key}" {error.what}', error.fix) from None
 
 
-def read_annotation(record: Record, classes: Classes, height: int, width: int) -> PixelAnnotation:
+def read_annotation(record: JsonObject, classes: Classes, height: int, width: int) -> PixelAnnotation:
     """Annotation of an image."""
     check_size(record, height, width)
     canvas = Canvas(height, width)
@@ -198,7 +200,7 @@ def read_annotation(record: Record, classes: Classes, height: int, width: int) -
     return PixelAnnotation(canvas.mask, tags, tuple(boxes), tuple(seeds), instances=canvas.instances)
 
 
-def check_size(record: Record, height: int, width: int) -> None:
+def check_size(record: JsonObject, height: int, width: int) -> None:
     """Raise if the file tells of another size."""
     for key, size in (("imageHeight", height), ("imageWidth", width)):
         if record.has(key) and record.integer(key) != size:
@@ -207,7 +209,7 @@ def check_size(record: Record, height: int, width: int) -> None:
 
 
 def read_box(
-    shape: Record, label: int, points: Sequence[tuple[float, float]], height: int, width: int
+    shape: JsonObject, label: int, points: Sequence[tuple[float, float]], height: int, width: int
 ) -> PixelBox:
     """Box of a rectangle between any two opposite corners."""
     (x0, y0), (x1, y1) = points
@@ -217,7 +219,7 @@ def read_box(
 
 
 def fill_shape(
-    shape: Record, kind: str, points: Sequence[tuple[float, float]], height: int, width: int
+    shape: JsonObject, kind: str, points: Sequence[tuple[float, float]], height: int, width: int
 ) -> BoolArray:
     """Pixels of a shape with an area."""
     if kind in {"polygon", "oriented_rectangle"}:
@@ -235,7 +237,9 @@ def fill_shape(
     raise shape.error(f"a shape of type {kind!r} has no area", "draw it as polygon, or remove it")
 
 
-def place_mask(shape: Record, points: Sequence[tuple[float, float]], height: int, width: int) -> BoolArray:
+def place_mask(
+    shape: JsonObject, points: Sequence[tuple[float, float]], height: int, width: int
+) -> BoolArray:
     """Pixels of a picture in the file, of which the first point is the first pixel."""
     picture = read_embedded(shape, "mask", read_mask) > 0
     left, top = round(points[0][0]), round(points[0][1])

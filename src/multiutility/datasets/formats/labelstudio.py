@@ -24,7 +24,7 @@ from multiutility.datasets.formats import rle_pack
 from multiutility.datasets.formats.imported import Imported, Samples, name_classes
 from multiutility.datasets.formats.labelstudio_brush import NAMED, Brush, Painting
 from multiutility.datasets.formats.regions import fill_polygon
-from multiutility.datasets.formats.source import Record, image_files, read_json, read_xml, unique_names
+from multiutility.datasets.formats.source import JsonObject, image_files, read_json, read_xml, unique_names
 from multiutility.datasets.images import FORMATS, image_size
 from multiutility.datasets.limits import file_name_problem, objects_problem
 from multiutility.datasets.writing import NewSample
@@ -44,8 +44,8 @@ CONFIG = "config.xml"
 class Region:
     """A part of an annotation: its measures and its labels."""
 
-    record: Record
-    value: Record
+    record: JsonObject
+    value: JsonObject
     names: list[str]
 
     @property
@@ -95,7 +95,7 @@ def read_labelstudio(
     tasks = read_tasks(home, path)
     place = home if images is None else Enclosed(images)
     files = Files(place)
-    found: dict[Path, Record] = {}
+    found: dict[Path, JsonObject] = {}
     for task in tasks:
         image = find_image(task, files)
         if image in found:
@@ -122,19 +122,19 @@ def read_labelstudio(
     return Imported(classes, Samples([names[image] for image in order], read), splits)
 
 
-def read_tasks(home: Enclosed, path: Path) -> list[Record]:
+def read_tasks(home: Enclosed, path: Path) -> list[JsonObject]:
     """Tasks of a file, or of all files of a folder."""
     tasks = []
     for file in home.files(path, [".json"]) if path.is_dir() else [path]:
         content = read_json(file)
         listed = content if isinstance(content, list) else [content]
-        tasks += [Record.of(task, file, f"task {k}") for k, task in enumerate(listed, start=1)]
+        tasks += [JsonObject.of(task, file, f"task {k}") for k, task in enumerate(listed, start=1)]
     if not tasks:
         raise DatasetError(path, None, "there are no tasks", "export the project of Label Studio as JSON")
     return tasks
 
 
-def find_image(task: Record, files: Files) -> Path:
+def find_image(task: JsonObject, files: Files) -> Path:
     """Image of a task, among the files that there are; paths are never made of what a task says."""
     data = task.record("data")
     texts = [one for one in (data.fields.get("image"), *data.fields.values()) if isinstance(one, str)]
@@ -153,7 +153,7 @@ def is_image_name(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in FORMATS
 
 
-def match_file(task: Record, name: PurePosixPath, files: Files) -> Path | None:
+def match_file(task: JsonObject, name: PurePosixPath, files: Files) -> Path | None:
     """Image that has as many of the last parts of a name as possible, or differs by what an upload adds."""
     if ".." in name.parts:
         raise task.error(f"{str(name)!r} leads out of the folder", "correct the name")
@@ -183,7 +183,7 @@ def file_name(text: str) -> str:
     return local[0] if local else unquote(url.path)
 
 
-def choose_annotation(task: Record, *, predictions: bool) -> Record | None:
+def choose_annotation(task: JsonObject, *, predictions: bool) -> JsonObject | None:
     """Annotation of a task that counts, if there is one."""
     key = "completions" if task.has("completions") else "annotations"
     done = [one for one in task.records(key) if one.fields.get("was_cancelled") is not True]
@@ -192,7 +192,7 @@ def choose_annotation(task: Record, *, predictions: bool) -> Record | None:
     return next((group[-1] for group in (truth, done, guesses) if group), None)
 
 
-def read_splits(task: Record) -> list[str]:
+def read_splits(task: JsonObject) -> list[str]:
     """Splits of a task, as our own files have them."""
     told = task.record("data").fields.get("split")
     names = [one for one in (told if isinstance(told, list) else [told]) if isinstance(one, str)]
@@ -202,7 +202,7 @@ def read_splits(task: Record) -> list[str]:
     return names
 
 
-def regions(annotation: Record) -> Iterator[Region]:
+def regions(annotation: JsonObject) -> Iterator[Region]:
     """Regions with labels; relations, texts and others that label no pixels are passed over."""
     for record in annotation.records("result"):
         if not record.has("value"):
@@ -213,7 +213,7 @@ def regions(annotation: Record) -> Iterator[Region]:
             yield Region(record, value, list(dict.fromkeys(names)))
 
 
-def read_choices(annotation: Record) -> Iterator[str]:
+def read_choices(annotation: JsonObject) -> Iterator[str]:
     """Choices for the whole image; those for regions have places."""
     for record in annotation.records("result"):
         if record.has("value") and record.record("value").has("choices"):
@@ -222,7 +222,7 @@ def read_choices(annotation: Record) -> Iterator[str]:
                 yield from value.class_names("choices")
 
 
-def find_classes(home: Enclosed, annotations: list[Record]) -> Classes:
+def find_classes(home: Enclosed, annotations: list[JsonObject]) -> Classes:
     """All classes; those with a rectangle or a keypoint are things."""
     config = home.file(home.root / CONFIG)
     names: dict[str, None] = {}
@@ -239,7 +239,7 @@ def find_classes(home: Enclosed, annotations: list[Record]) -> Classes:
 
 
 def read_annotation(
-    annotation: Record, classes: Classes, height: int, width: int, brush: Brush
+    annotation: JsonObject, classes: Classes, height: int, width: int, brush: Brush
 ) -> PixelAnnotation:
     """Annotation of an image."""
     uses = {region.use(brush) for region in regions(annotation) if region.is_area}

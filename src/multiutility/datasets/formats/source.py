@@ -160,10 +160,10 @@ def _refuse_doctype(*_declaration: object) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class Record:
+class JsonObject:
     """A JSON object of a file: what it lacks, or has in another form, is an error that names it.
 
-    >>> record = Record(Path("a.json"), "images[3]", {"id": 7, "width": "wide"})
+    >>> record = JsonObject(Path("a.json"), "images[3]", {"id": 7, "width": "wide"})
     >>> record.integer("id")
     7
     >>> record.integer("width")
@@ -177,7 +177,7 @@ class Record:
     fields: Mapping[str, Any]
 
     @classmethod
-    def of(cls, value: object, file: Path, where: str) -> Record:
+    def of(cls, value: object, file: Path, where: str) -> JsonObject:
         """Record of a value that must be an object."""
         if not isinstance(value, dict):
             what = f"is {shown(value)}, not a JSON object"
@@ -254,17 +254,17 @@ class Record:
             self._refuse(key, "a list of texts")
         return list(values)
 
-    def record(self, key: str) -> Record:
+    def record(self, key: str) -> JsonObject:
         """Return an object in this one."""
-        return Record.of(self.fields.get(key), self.file, f'{self.where}, "{key}"')
+        return JsonObject.of(self.fields.get(key), self.file, f'{self.where}, "{key}"')
 
-    def records(self, key: str) -> Iterator[Record]:
+    def records(self, key: str) -> Iterator[JsonObject]:
         """Objects of a list; none if it is missing."""
         values = self.fields.get(key, [])
         if not isinstance(values, list):
             self._refuse(key, "a list")
         prefix = f"{self.where}, " if self.where else ""
-        return (Record.of(value, self.file, f"{prefix}{key}[{k}]") for k, value in enumerate(values))
+        return (JsonObject.of(value, self.file, f"{prefix}{key}[{k}]") for k, value in enumerate(values))
 
     def _refuse(self, key: str, wanted: str) -> NoReturn:
         state = f"is {shown(self.fields[key])}" if key in self.fields else "is missing"

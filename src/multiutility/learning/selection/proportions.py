@@ -20,7 +20,7 @@ from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import FEWER, MOST_WEAK, RIDGE, Data, evenly
 from multiutility.learning.selection.regression import Targets, fit_logistic, ridges_of
 from multiutility.learning.starts.known_sizes import within_sizes
-from multiutility.learning.starts.soft import LOCALITY, inverse_norms, local_factors, moments_of
+from multiutility.learning.starts.locality import LOCALITY, inverse_norms, local_factors, moments_of
 from multiutility.problem import LabelingProblem
 
 # Features of the model of shares, and of the regressions after it.

@@ -119,8 +119,8 @@ def count_missed(annotation: Joint, labels: NDArray[np.int_], missed: FloatArray
     for box in annotation.boxes:
         hits = labels == box.label
         empty = [box.rows.empty(hits), box.columns.empty(hits)]
-        # An object in a loose box need not reach any line of it, as long as it is there.
-        shares = [float(lines.mean() if box.tight else lines.all()) for lines in empty]
+        # No proof for lines near the sides of a loose box, but what is expected.
+        shares = [float(np.average(one, weights=w)) for one, w in zip(empty, box.line_chances, strict=True)]
         missed[box.label] += float(np.mean(shares))
         asked[box.label] += 1
 

@@ -27,8 +27,8 @@ from multiutility.problem import LabelingProblem
 # Logarithms of probabilities are not less than this: a model is never that sure.
 LEAST_LOG = -12.0
 # Clues of marks, in this order: the node is in a box of the label; a seed of the label is in the node; how
-# far the nearest seed of the label is (minus the logarithm); the label has seeds; how likely a label is there
-# that open tags do not name (the logarithm).
+# far the nearest seed of the label is (minus the logarithm); the label has seeds; how likely the label can be
+# there (the logarithm), if open tags do not name it, or near the sides of its loose boxes.
 MARKS = ("box", "seed", "nearness", "seeded", "unnamed")
 # Marks that say more of some labels than of others: boxes of windows are full, those of bicycles are not.
 BY_LABEL = ("box", "nearness", "seeded")
@@ -101,7 +101,7 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
     possible = possible_labels(annotation, problem)
     boxes, seeds, nearness, seeded, unnamed = np.zeros((len(MARKS), *possible.shape))
     for box in annotation.boxes:
-        boxes[box.nodes, box.label] = np.maximum(boxes[box.nodes, box.label], box.reached)
+        boxes[box.nodes, box.label] = 1.0
     for seed in annotation.marks:
         seeds[seed.node, seed.label] = 1.0
     for label in sorted({seed.label for seed in annotation.marks}):
@@ -109,6 +109,7 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
         nearness[:, label] = -np.log1p(steps_from(problem, sources))
         seeded[:, label] = 1.0
     unnamed[:] = np.log(np.where(possible.any(axis=0), annotation.chances, 1.0))
+    unnamed += np.log(annotation.reach(problem))
     return Clues(possible, np.array((boxes, seeds, nearness, seeded, unnamed)))
 
 

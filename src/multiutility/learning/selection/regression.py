@@ -13,7 +13,7 @@ from scipy.special import log_softmax, softmax
 
 from multiutility.annotations.expected import tilted_shares
 from multiutility.arrays import FloatArray
-from multiutility.learning.starts.soft import inverse_norms
+from multiutility.learning.starts.locality import inverse_norms
 from multiutility.problem import LabelingProblem
 
 # Principal features that are kept, and nodes that they are computed from: more of either changes nothing.

@@ -1,6 +1,7 @@
 // One picture and its annotation.
 
 import { getBytes, getPicture, imagePath } from "./api.js";
+import { AreaPanel } from "./areas.js";
 import { BRUSH, nextBrush, usualBrush } from "./brushes.js";
 import { openDocument } from "./document.js";
 import { h, swatch, toast, typing } from "./dom.js";
@@ -15,7 +16,7 @@ import { PixelLayer, Viewport, rgb } from "./viewport.js";
 // Those whose marks are drawn one by one.
 const DRAWN = Object.entries(TOOLS).filter(([, { draw }]) => draw);
 
-const COVERED = "This picture has a mask, which says more than tags, boxes, points and scribbles: they add nothing.";
+const COVERED = "This picture has a mask, which says more than tags, areas, boxes, points and scribbles: they add nothing.";
 
 // Kept from picture to picture; as long as nobody chooses a size, the brush has the usual one of each picture.
 const settings = { tool: "tags", label: null, level: 2, opacity: 0.55, brush: null };
@@ -100,7 +101,7 @@ class AnnotatePage {
     this.hint = h("p", { id: "tool-hint", class: "hint" });
     this.labels = this.makeLabels();
     this.objects = h("ul", { class: "objects", "aria-label": "Boxes and points" });
-    this.panels = { mask: new MaskPanel(this, settings), scribbles: new StrokePanel(this) };
+    this.panels = { mask: new MaskPanel(this, settings), scribbles: new StrokePanel(this), areas: new AreaPanel(this) };
     view.replaceChildren(
       h("section", { class: "annotate" },
         h("div", { class: "toolbar" },
@@ -217,7 +218,7 @@ class AnnotatePage {
   erase(on) {
     for (const [kind, { eraser }] of Object.entries(this.panels)) {
       this.tools[kind].erasing = on;
-      eraser.setAttribute("aria-pressed", on);
+      eraser?.setAttribute("aria-pressed", on);
     }
     this.redraw();
   }
@@ -379,10 +380,11 @@ class AnnotatePage {
     const tool = Object.entries(TOOLS).find(([, one]) => one.key === key)?.[0];
     const label = labelOfKey(key);
     const inControl = event.target.matches?.("input, button");
+    const inSlider = event.target.matches?.("input[type=range]");
     if (tool) this.use(tool);
     else if (label) this.labelClicked(label);
-    else if (key === "," || key === "PageUp") this.step(-1);
-    else if (key === "." || key === "PageDown") this.step(1);
+    else if (key === "," || (key === "PageUp" && !inSlider)) this.step(-1);
+    else if (key === "." || (key === "PageDown" && !inSlider)) this.step(1);
     else if (key === "ArrowLeft" && !inControl) this.step(-1);
     else if (key === "ArrowRight" && !inControl) this.step(1);
     else if (key === "e" && this.tool.erases) this.erase(!this.tool.erasing);
@@ -404,7 +406,7 @@ class AnnotatePage {
       this.space = true;
       return true;
     }
-    if (settings.tool === "tags") return false;
+    if (this.tool.pans) return false;
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     if (key in arrows) {
       const step = (event.shiftKey ? 1 : 12) * this.unit;
@@ -459,6 +461,7 @@ class AnnotatePage {
     const covered = settings.tool !== "mask" && this.masked;
     this.hint.textContent = covered ? COVERED : TOOLS[settings.tool].hint;
     this.labels.update(document.marks, this.strokes, settings.label, settings.tool === "tags");
+    this.panels.areas.update();
     this.undoButton.disabled = !document.past.length;
     this.redoButton.disabled = !document.future.length;
     this.updateObjects();

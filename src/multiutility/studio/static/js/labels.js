@@ -1,11 +1,11 @@
 // The list of labels beside a picture: which one is drawn with, and which are tags of the picture.
 
 import { RequestError } from "./api.js";
-import { h, swatch } from "./dom.js";
+import { h, percent, swatch } from "./dom.js";
 import { addClass, state } from "./state.js";
 
-// Without T, B, P, S, M, E, F, which are tools.
-export const KEYS = "1234567890qwryuioadghjklzxcvn";
+// Without T, C, B, P, S, M, E, F, which are tools.
+export const KEYS = "1234567890qwryuioadghjklzxvn";
 
 export class Labels {
   constructor(choose, toggle) {
@@ -29,15 +29,22 @@ export class Labels {
     this.rows.find((row) => row.name === name)?.element.scrollIntoView({ block: "nearest" });
   }
 
+  // Names of the labels that are in the picture.
+  get checked() {
+    return this.rows.filter((row) => row.box.checked).map((row) => row.name);
+  }
+
   // `strokes` has how many there are of each label, by its name.
   update(marks, strokes, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
-      const found = Object.entries(marks).flatMap(([kind, some]) => (kind === "tags" ? [] : some)).filter((mark) => mark.label === name);
+      const found = Object.entries(marks).flatMap(([kind, some]) => (["tags", "areas"].includes(kind) ? [] : some)).filter((mark) => mark.label === name);
       const drawn = found.length + (strokes.get(name) ?? 0);
-      box.checked = tagged || drawn > 0;
-      box.disabled = drawn > 0 && !tagged;
-      count.textContent = drawn ? `× ${drawn}` : "";
+      const share = marks.areas.find((area) => area.label === name)?.share;
+      const there = drawn > 0 || share > 0;
+      box.checked = tagged || there;
+      box.disabled = there && !tagged;
+      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share)].filter(Boolean).join(", ");
       button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
       element.classList.toggle("chosen", !tagging && name === chosen);
       element.classList.toggle("tagged", box.checked);

@@ -4,9 +4,10 @@ import { markKinds } from "./state.js";
 
 // What makes marks of each kind the same.
 function keys() {
-  return markKinds().map(({ name, columns }) => [
+  return markKinds().map(({ name, columns, single }) => [
     name,
     (mark) => (columns.length ? JSON.stringify([mark.label, ...columns.map((column) => mark[column])]) : mark),
+    single,
   ]);
 }
 
@@ -34,10 +35,12 @@ export function sameMarks(a, b) {
 export function mergeMarks(base, mine, theirs) {
   if (sameMarks(base, theirs)) return mine;
   const merged = {};
-  for (const [kind, key] of keys()) {
+  for (const [kind, key, single] of keys()) {
     const removed = difference(base[kind], mine[kind], key);
     const added = difference(mine[kind], base[kind], key);
-    const kept = difference(theirs[kind], removed, key);
+    // Of what a label has once, mine stays: both together would be refused.
+    const mineNow = new Set(single ? added.map((item) => item.label) : []);
+    const kept = difference(theirs[kind], removed, key).filter((item) => !mineNow.has(item.label));
     const here = new Set(kept.map(key));
     merged[kind] = [...kept, ...added.filter((item) => !here.has(key(item)))];
   }

@@ -14,8 +14,10 @@ export function colorOf(name) {
 
 let strokes = 0;
 
-class TagTool {
-  constructor() {
+// For what has no place in the picture.
+class PanTool {
+  constructor(page) {
+    this.page = page;
     this.cursor = "grab";
     this.pans = true;
   }
@@ -23,6 +25,12 @@ class TagTool {
   down() {}
   move() {}
   up() {}
+}
+
+class AreaTool extends PanTool {
+  relabel(label) {
+    this.page.panels.areas.reveal(label);
+  }
 }
 
 class BoxTool {
@@ -329,11 +337,18 @@ function drawName(context, unit, name, x, y) {
 // drawn one by one, how.
 export const TOOLS = {
   tags: {
-    Tool: TagTool,
+    Tool: PanTool,
     key: "t",
     name: "Tags",
     hint: "Name everything of your classes that is in the picture: click the names, or press their keys.",
     task: (_, image) => (image?.boxes || image?.seeds ? "Tag what else is in it" : "Tag what is in it"),
+  },
+  areas: {
+    Tool: AreaTool,
+    key: "c",
+    name: "Cover",
+    hint: "Say how much of the picture each label covers, in percent, as you see it: a quarter more or less is fine. 0 says that it is not there.",
+    task: (label) => `Say how much of it ${label} covers`,
   },
   boxes: {
     Tool: BoxTool,
