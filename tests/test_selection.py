@@ -253,8 +253,13 @@ def test_clues_of_marks() -> None:
     problem = problem_of(5, [[0, 1], [1, 2], [2, 3], [3, 4]])
     box = Box(2, rows=[[3, 4]], columns=[[3], [4]])
     joint = Joint([0], [box], [grid_seed(1, 0, 5)], n_labels=4)
-    possible, (boxed, seed, nearness, seeded, unnamed) = clues_of(joint, problem)
-    assert not unnamed.any()
+    possible, (boxed, seed, nearness, seeded, chance, inside) = clues_of(joint, problem)
+    assert not chance.any()
+    assert not inside.any()
+    half = Joint([0], [Box(2, [[3, 4]], [[3], [4]], contents=[0.5, 1.0])], (), n_labels=4)
+    *_, inside = clues_of(half, problem).terms
+    np.testing.assert_allclose(inside[[3, 4], 2], np.log([0.5, 1.0]))
+    assert np.count_nonzero(inside) == 1
     assert possible.tolist() == [[True, True, k, False] for k in (False, False, False, True, True)]
     assert np.argwhere(boxed).tolist() == [[3, 2], [4, 2]]
     assert np.argwhere(seed).tolist() == [[0, 1]]

@@ -153,7 +153,7 @@ def test_labels_are_less_likely_near_the_sides_of_loose_boxes() -> None:
     expected = [corner, side, corner, side, 1.0, side, corner, side, corner]
     np.testing.assert_allclose(reach[:, 1], expected)
     assert (reach[:, [0, 2]] == 1).all()
-    np.testing.assert_allclose(clues_of(joint, GRID).terms[MARKS.index("unnamed")], np.log(reach))
+    np.testing.assert_allclose(clues_of(joint, GRID).terms[MARKS.index("chance")], np.log(reach))
     np.testing.assert_allclose(joint.prior(GRID)[0], [1 / (1 + corner), corner / (1 + corner), 0.0])
 
 

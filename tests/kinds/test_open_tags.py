@@ -228,7 +228,7 @@ def test_clues_and_expected_errors_have_the_chances() -> None:
     joint = Joint.of([OpenTagged([0], absent=[3])], n_labels=4).expecting(CHANCES)
     clues = clues_of(joint, PROBLEM)
     assert not clues.placed
-    np.testing.assert_allclose(clues.terms[MARKS.index("unnamed")][0], [0, np.log(0.6), np.log(0.25), 0])
+    np.testing.assert_allclose(clues.terms[MARKS.index("chance")][0], [0, np.log(0.6), np.log(0.25), 0])
     errors = provable_errors([PROBLEM], [joint], [np.array([0, 1, 2, 3])])
     np.testing.assert_allclose(errors.wrong, [0, 0.4, 2 * 0.75, 5])
     (known,) = opened(make_examples([PROBLEM], [Joint.of([OpenTagged([0])], 4)]), np.array(CHANCES))

@@ -28,6 +28,7 @@ class Box:
     ``row_costs`` and ``column_costs``, nu and omega in eq. kappa-il-bb. By default, it is uniform, or
     ``loosened`` if the box is not ``tight``: the object is then inside, and need not touch the sides, which
     are up to ``margin`` of the box from it. ``shrink`` is the part that the box has lost on each side.
+    ``contents`` is how much of each node is in the box before shrinking (by default, the cells given).
 
     >>> regions = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]])
     >>> part = regions[1:3, 1:3]
@@ -48,6 +49,7 @@ class Box:
     tight: bool
     margin: float
     shrink: float
+    contents: FloatArray
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Box:
         tight: bool = True,
         margin: float = MARGIN,
         shrink: float = 0.0,
+        contents: ArrayLike | None = None,
     ) -> None:
         if not 0 <= margin < 0.5:
             raise ValueError(f"margin is {margin}: expected a share of the box, at least 0, below 0.5")
@@ -81,6 +84,10 @@ class Box:
         object.__setattr__(self, "tight", bool(tight))
         object.__setattr__(self, "margin", 0.0 if tight else float(margin))
         object.__setattr__(self, "shrink", float(shrink))
+        inside = np.bincount(across.nodes, across.counts)[nodes] if contents is None else contents
+        object.__setattr__(
+            self, "contents", frozen_floats(inside, "contents", (len(nodes),), "sizes", minimum=0.0)
+        )
 
     @property
     def sides(self) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:

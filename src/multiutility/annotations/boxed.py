@@ -10,7 +10,7 @@ import numpy as np
 
 from multiutility.annotations.box import Box
 from multiutility.annotations.term import Says, Shared, Subset, Term
-from multiutility.arrays import IndexArray, check_range, check_values, index_array
+from multiutility.arrays import FloatArray, IndexArray, check_range, check_values, index_array
 from multiutility.constraints import Cover
 
 
@@ -75,6 +75,15 @@ class Boxed(Term):
     def fills(self, _shared: Shared) -> Iterable[tuple[IndexArray, int]]:
         """All of the boxes; small ones lie over large ones."""
         return [(box.nodes, box.label) for box in sorted(self.boxes, key=lambda box: -box.area)]
+
+    def ceilings(self, shared: Shared) -> Iterator[tuple[int, FloatArray]]:
+        """What is in the boxes of a label; where these overlap, that may be less."""
+        for label in sorted(set(self.labels)):
+            inside = np.zeros(len(shared.node_sizes))
+            for box in self.boxes:
+                if box.label == label:
+                    inside[box.nodes] += box.contents
+            yield label, np.minimum(inside / shared.node_sizes, 1.0)
 
     def _area(self, label: int) -> float:
         return self.areas.get(label, sum(box.area for box in self.boxes if box.label == label))

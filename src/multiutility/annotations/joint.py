@@ -359,6 +359,22 @@ class Joint:
         reach = self._housed(problem)
         return np.where(reach > 0, reach, 1.0)
 
+    def ceilings(self, problem: LabelingProblem) -> FloatArray:
+        """The part of each node that can have each label at most [V, K]: what is in its boxes, if it has any.
+
+        >>> from multiutility.annotations.box import Box
+        >>> problem = LabelingProblem(np.zeros((2, 1)), [], np.zeros((0, 1)), node_sizes=[4, 4])
+        >>> box = Box(1, rows=[[0, 0, 1], [0, 0, 0]], columns=[[0, 0], [0, 0], [1, 0]])
+        >>> Joint([0], [box], (), n_labels=2).ceilings(problem)
+        array([[1.  , 1.  ],
+               [1.  , 0.25]])
+        """
+        ceilings, shared = np.ones((problem.n_nodes, self.n_labels)), self._shared(problem)
+        for term in self.terms:
+            for label, most in term.ceilings(shared):
+                ceilings[:, label] = np.minimum(ceilings[:, label], most)
+        return ceilings
+
     def _housed(self, problem: LabelingProblem) -> FloatArray:
         """How likely each node can have each label for its homes [V, K]; 0 where there are none."""
         housed = np.zeros((problem.n_nodes, self.n_labels))

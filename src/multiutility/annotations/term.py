@@ -156,6 +156,10 @@ class Term(Protocol):
         """Nodes with a label to begin with, later ones over earlier ones."""
         return ()
 
+    def ceilings(self, _shared: Shared) -> Iterable[tuple[int, FloatArray]]:
+        """Labels, and the part of each node [V] that they can have at most."""
+        return ()
+
     def hints(self, _shared: Shared) -> Iterable[tuple[int, FloatArray]]:
         """Labels, and how much likelier each node [V] has them; 1 is as any other label."""
         return ()

@@ -202,6 +202,8 @@ def box_nodes(
     rows, columns = shrunk(box, shrink)
     height, width = box.bottom - box.top, box.right - box.left
     part = regions[rows.start : rows.stop, columns.start : columns.stop]
+    above, beside = shrunk(box, 0.0)
+    inside = regions[above.start : above.stop, beside.start : beside.stop]
     return Box(
         box.label,
         part,
@@ -213,6 +215,7 @@ def box_nodes(
         tight=box.tight,
         margin=margin,
         shrink=shrink,
+        contents=cell * np.bincount(inside.ravel())[np.unique(part)],
     )
 
 

@@ -11,6 +11,7 @@ from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.reader import Opinions, Reader
 from multiutility.learning.selection.trials import ALONE, READ, SOFT, Trials, compare
+from multiutility.learning.starts.known_sizes import within_boxes
 from multiutility.learning.starts.soft import SoftStart
 
 
@@ -34,7 +35,9 @@ def mixed(
     soft = soft_start([data.examples[n] for n in data.weak])
     opinions = Opinions(soft, places_model(data, RIDGE))
     reader = Reader.taught(masks, opinions, rehearsals)
-    told = {READ: [reader(n) for n in data.weak], SOFT: opinions.soft.shares}
+    pairs = zip(data.weak, opinions.soft.shares, strict=True)
+    boxed = [within_boxes(data.examples[n], shares) for n, shares in pairs]
+    told = {READ: [reader(n) for n in data.weak], SOFT: boxed}
     trials = Trials(reader, told, balance)
     best, compared = compare(trials, alpha, fixed=balance is not None)
     strong = set(data.full)

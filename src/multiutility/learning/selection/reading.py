@@ -28,15 +28,16 @@ from multiutility.problem import LabelingProblem
 LEAST_LOG = -12.0
 # Clues of marks, in this order: the node is in a box of the label; a seed of the label is in the node; how
 # far the nearest seed of the label is (minus the logarithm); the label has seeds; how likely the label can be
-# there (the logarithm), if open tags do not name it, or near the sides of its loose boxes.
-MARKS = ("box", "seed", "nearness", "seeded", "unnamed")
+# there (the logarithm), if open tags do not name it, or near the sides of its loose boxes; which part of the
+# node is in its boxes (the logarithm).
+MARKS = ("box", "seed", "nearness", "seeded", "chance", "inside")
 # Marks that say more of some labels than of others: boxes of windows are full, those of bicycles are not.
 BY_LABEL = ("box", "nearness", "seeded")
 # What is believed before there is any evidence: besides marks, of the posteriors by models of the full
 # labelings, for the node and for its neighbors, and whether these show a label; of those by weak annotations,
 # and by places that are certain.
 PRIOR = {"masks": 0.5, "neighbors": 0.0, "shown": 0.0, "weak": 0.1, "places": 0.1}
-PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0, "unnamed": 1.0}
+PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0, "chance": 1.0, "inside": 0.0}
 # How firmly it may be believed, like that many nodes, and that marks say the same of all labels. Nodes of one
 # example are much alike, so that it is not for their number to say: examples held out choose.
 FIRM = (100.0, 10.0, 1.0)
@@ -53,7 +54,7 @@ class Clues(NamedTuple):
     @property
     def placed(self) -> bool:
         """Whether any mark says where something is, if there are no opinions."""
-        return any(term.any() for mark, term in zip(MARKS, self.terms, strict=True) if mark != "unnamed")
+        return any(term.any() for mark, term in zip(MARKS, self.terms, strict=True) if mark != "chance")
 
     def with_opinions(self, *opinions: FloatArray) -> Clues:
         """Return the clues with logarithms of probabilities [V, K] before the others."""
@@ -99,7 +100,7 @@ def clues_of(annotation: Annotation, problem: LabelingProblem) -> Clues:
 def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
     """Return the clues of tags, boxes and seeds."""
     possible = possible_labels(annotation, problem)
-    boxes, seeds, nearness, seeded, unnamed = np.zeros((len(MARKS), *possible.shape))
+    boxes, seeds, nearness, seeded, chance, inside = np.zeros((len(MARKS), *possible.shape))
     for box in annotation.boxes:
         boxes[box.nodes, box.label] = 1.0
     for seed in annotation.marks:
@@ -108,9 +109,11 @@ def joint_clues(annotation: Joint, problem: LabelingProblem) -> Clues:
         sources = [seed.node for seed in annotation.marks if seed.label == label]
         nearness[:, label] = -np.log1p(steps_from(problem, sources))
         seeded[:, label] = 1.0
-    unnamed[:] = np.log(np.where(possible.any(axis=0), annotation.chances, 1.0))
-    unnamed += np.log(annotation.reach(problem))
-    return Clues(possible, np.array((boxes, seeds, nearness, seeded, unnamed)))
+    chance[:] = np.log(np.where(possible.any(axis=0), annotation.chances, 1.0))
+    chance += np.log(annotation.reach(problem))
+    ceilings = np.where(possible, annotation.ceilings(problem), 1.0)
+    inside[:] = np.log(np.maximum(ceilings, np.exp(LEAST_LOG)))
+    return Clues(possible, np.array((boxes, seeds, nearness, seeded, chance, inside)))
 
 
 def steps_from(problem: LabelingProblem, sources: Sequence[int]) -> FloatArray:

@@ -26,6 +26,7 @@ from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
+from multiutility.learning.starts.known_sizes import within_boxes
 from multiutility.learning.starts.openness import opened
 from multiutility.learning.starts.soft import BALANCE, SoftStart
 from multiutility.learning.starts.soft import soft_start as begin_soft
@@ -38,7 +39,7 @@ FROM_SHARES = (1e-3, 5e-4, 5e-4)
 REACHES, FALL = (1, 2, 4), 3.0
 # Weight of a seed at its node, and weights of all marks if nothing but seeds at their nodes count.
 AT_SEED = 3.0
-SEEDS_ONLY = tuple({"seed": AT_SEED, "unnamed": 1.0}.get(mark, 0.0) for mark in MARKS)
+SEEDS_ONLY = tuple({"seed": AT_SEED, "chance": 1.0}.get(mark, 0.0) for mark in MARKS)
 
 
 def unproven(
@@ -57,6 +58,7 @@ def unproven(
         told = from_shares(data)
     else:
         told = [soft for n, soft in enumerate(start.told) if n in data.places]
+    told = [within_boxes(data.examples[n], one) for n, one in zip(data.weak, told, strict=True)]
     candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
     places = places_model(data, RIDGE)
     if places is not None:
@@ -145,9 +147,20 @@ def reread(
     """Posteriors by regressions on others and by marks; each half of the examples by that on the other."""
     models = half_models(data, posteriors, balance)
     reading = Reading(("weak", *MARKS), np.array([1.0, *marks]))
-    opinions = [probabilities(data.features(n), models[place % 2]) for place, n in enumerate(data.weak)]
-    pairs = zip(data.weak, opinions, strict=True)
-    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
+    return read_by(data, reading, [models[place % 2] for place in range(len(data.weak))])
+
+
+def read_by(data: Data, reading: Reading, models: Sequence[FloatArray]) -> list[FloatArray]:
+    """Posteriors of examples by a model each and by marks; boxed labels have no more than is in their boxes.
+
+    Without full labelings nothing else tells how much of a box is full, and a model that took what is around
+    a thing for the thing would go on to do so.
+    """
+    found = []
+    for n, model in zip(data.weak, models, strict=True):
+        clues = data.clues(n).with_opinions(probabilities(data.features(n), model))
+        found.append(within_boxes(data.examples[n], sized(data.examples[n], reading(clues))))
+    return found
 
 
 def half_models(data: Data, posteriors: Sequence[FloatArray], balance: float) -> list[FloatArray]:
@@ -186,9 +199,7 @@ def errors_by(data: Data, models: Sequence[FloatArray]) -> list[Errors]:
 def from_places(data: Data, places: FloatArray) -> list[FloatArray]:
     """Posteriors by the model of certain places, of labels that are possible."""
     reading = Reading(("places", *MARKS), np.array([1.0, *SEEDS_ONLY]))
-    opinions = [probabilities(data.features(n), places) for n in data.weak]
-    pairs = zip(data.weak, opinions, strict=True)
-    return [sized(data.examples[n], reading(data.clues(n).with_opinions(one))) for n, one in pairs]
+    return read_by(data, reading, [places] * len(data.weak))
 
 
 def open_labels(data: Data) -> bool:
@@ -207,7 +218,8 @@ def from_seeds(data: Data, reach: float, n_rounds: int = 2) -> list[FloatArray]:
 
     A label with seeds is as likely as one without where the nearest of its seeds is ``reach`` steps away.
     """
-    marks = (0.0, AT_SEED, FALL, FALL * float(np.log1p(reach)), 1.0)
+    weights = {"seed": AT_SEED, "nearness": FALL, "seeded": FALL * float(np.log1p(reach)), "chance": 1.0}
+    marks = [weights.get(mark, 0.0) for mark in MARKS]
     reading = Reading(MARKS, np.array(marks))
     posteriors = [reading(data.clues(n)) for n in data.weak]
     for _ in range(n_rounds):

@@ -1,11 +1,13 @@
-"""Posteriors whose expected sizes are in known ranges, as annotations of areas have them."""
+"""Posteriors that keep to known sizes: of labels in all of an example, and of labels in a node."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import softmax
 
+from multiutility.annotations import Joint
 from multiutility.arrays import FloatArray
+from multiutility.learning.examples import Example
 from multiutility.sizes import Sizes
 
 # Steps at most, and what is missing of the logarithm of a size that is too small to matter.
@@ -41,3 +43,34 @@ def within_sizes(scores: FloatArray, sizes: Sizes) -> FloatArray:
         np.add.at(added, labels, np.clip(missing / np.maximum(slopes, FLAT), -LONGEST, LONGEST))
         posteriors = softmax(scores + added, axis=1)
     return np.asarray(posteriors)
+
+
+def within_boxes(example: Example, posterior: FloatArray) -> FloatArray:
+    """Posterior [V, K] in which a boxed label has no more of a node than is in its boxes.
+
+    A superpixel may be larger than the thing in it, and lie in a box by a corner only.
+    """
+    if not isinstance(example.annotation, Joint):
+        return posterior
+    return capped(posterior, example.annotation.ceilings(example.problem))
+
+
+def capped(shares: FloatArray, ceilings: FloatArray) -> FloatArray:
+    """Shares [V, K] of which none is above its ceiling: what is cut off goes to the others, as they have it.
+
+    Rows whose other shares are all zero stay as they are.
+
+    >>> capped(np.array([[0.6, 0.3, 0.1], [0.5, 0.5, 0.0]]), np.array([[0.2, 0.5, 1.0], [0.2, 0.2, 1.0]]))
+    array([[0.2, 0.5, 0.3],
+           [0.5, 0.5, 0. ]])
+    """
+    full, found = np.zeros(shares.shape, dtype=np.bool_), shares
+    while ((found > ceilings) & ~full).any():
+        full |= found > ceilings
+        rest, taken = np.where(full, 0.0, shares), np.where(full, ceilings, 0.0)
+        sums = rest.sum(axis=1, keepdims=True)
+        left = 1.0 - taken.sum(axis=1, keepdims=True)
+        scale = np.divide(left, sums, out=np.zeros_like(sums), where=sums > 0)
+        found = np.where(sums > 0, taken + rest * scale, shares)
+        full[sums[:, 0] == 0] = True
+    return found
