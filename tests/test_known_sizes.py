@@ -51,13 +51,8 @@ def test_no_mask_has_more_of_a_node_than_its_boxes_allow(seed: int) -> None:
     for label in (1, 2):
         rows, columns = np.nonzero(mask == label + 1)
         if len(rows):
-            sides = {
-                "left": columns.min(),
-                "right": columns.max() + 1,
-                "top": rows.min(),
-                "bottom": rows.max() + 1,
-            }
-            boxes.append(PixelBox(label, **{side: float(place) for side, place in sides.items()}))
+            right, bottom = float(columns.max() + 1), float(rows.max() + 1)
+            boxes.append(PixelBox(label, float(columns.min()), float(rows.min()), right, bottom))
     joint = rasterize(PixelAnnotation(tags=(0,), boxes=tuple(boxes)), regions, 3)
     assert isinstance(joint, Joint)
     problem = LabelingProblem(
