@@ -201,21 +201,3 @@ def test_float32_features_are_enough_for_one_percent() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="batch_size is 0"):
         FrankWolfe(batch_size=0)
-
-
-def test_passes_that_end_early_return_the_weighted_average_of_all() -> None:
-    """By its closed form: the iterate after the k-th pass weighs as much as k."""
-    problems, labelings = random_problems(3, 8)
-    risk = make_risk(problems, fulls(labelings), c=50.0)
-    run = FrankWolfe(max_passes=7, check_every=100).begin(risk, 1e-9)
-    iterates = []
-    while not run.finished:
-        run.advance()
-        iterates.append(run.dual.sum.copy())
-    solution, number = run.solution(), np.arange(1, 8)
-    average = number @ np.array(iterates[:7]) / number.sum()
-    assert not solution.converged
-    np.testing.assert_allclose(solution.weights, risk.layout.projected(average), atol=1e-12)
-    assert solution.primal == pytest.approx(risk.objective(solution.weights))
-    last = FrankWolfe(max_passes=7, check_every=100, average=False).minimize(risk, 1e-9)
-    assert not np.allclose(last.weights, solution.weights)

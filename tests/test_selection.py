@@ -174,7 +174,7 @@ def random_known(
 
 
 def test_reading_finds_the_weights_that_labels_were_drawn_by() -> None:
-    rng, weights = np.random.default_rng(0), np.array([1.0, 0.5, 2.0, -0.5, 0.0, 1.5])
+    rng, weights = np.random.default_rng(0), np.array([1.0, 0.5, 2.0, -0.5, 0.0, 1.5, -1.0])
     truth = Reading(("masks", *MARKS), weights)
     known = [random_known(rng, truth, 2000, fold) for fold in range(3)]
     found = Reading.default(("masks",)).fitted(known).whole
@@ -190,16 +190,16 @@ def test_reading_is_at_a_stationary_point(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(reading, "STEPS", 1000)
     rng = np.random.default_rng(1)
     prior = Reading.default(("masks",))
-    known = random_known(rng, Reading(prior.names, np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])), 30)
+    known = random_known(rng, Reading(prior.names, np.array([1.0, 0.0] * 3 + [1.0])), 30)
     found = prior.fitted([known]).whole
     assert found.own is not None
     free = np.isin(prior.names, BY_LABEL)
-    assert free.tolist() == [False, True, False, True, True, False]
+    assert free.tolist() == [False, True, False, True, True, False, False]
 
     def loss(flat: Floats) -> float:
-        clues, own = known.clues, np.zeros((6, 3))
-        weights, own[free] = flat[:6], flat[6:].reshape(3, 3)
-        scores = sum((weights[f] + own[f]) * clues.terms[f] for f in range(6))
+        clues, own = known.clues, np.zeros((len(free), 3))
+        weights, own[free] = flat[: len(free)], flat[len(free) :].reshape(3, 3)
+        scores = sum((weights[f] + own[f]) * clues.terms[f] for f in range(len(free)))
         logs = log_softmax(np.where(clues.possible, scores, -np.inf), axis=1)
         count = np.where(clues.possible, known.truth, 0)
         fit = float((count[count > 0] * logs[count > 0]).sum()) * len(count) / count.sum()
@@ -211,9 +211,9 @@ def test_reading_is_at_a_stationary_point(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_reading_learns_what_marks_say_of_each_label() -> None:
-    rng, own = np.random.default_rng(2), np.zeros((6, 3))
+    rng, own = np.random.default_rng(2), np.zeros((len(MARKS) + 1, 3))
     own[MARKS.index("box") + 1] = 2.0, -1.0, -1.0
-    truth = Reading(("masks", *MARKS), np.ones(6), own)
+    truth = Reading(("masks", *MARKS), np.ones(len(MARKS) + 1), own)
     found = (
         Reading.default(("masks",))
         .fitted([random_known(rng, truth, 500, fold, 1.0) for fold in range(3)])
@@ -225,12 +225,12 @@ def test_reading_learns_what_marks_say_of_each_label() -> None:
 
 def test_labels_are_alike_unless_what_is_held_out_says_otherwise() -> None:
     """Of few nodes, differences between labels that are not there would be learned by chance."""
-    rng, alike = np.random.default_rng(3), Reading(("masks", *MARKS), np.ones(6))
+    rng, alike = np.random.default_rng(3), Reading(("masks", *MARKS), np.ones(len(MARKS) + 1))
     few = [random_known(rng, alike, 20, fold, 1.0) for fold in range(4)]
     found = Reading.default(("masks",)).fitted(few).whole
     assert found.own is not None
     assert np.abs(found.own).max() < 0.5
-    own = np.zeros((6, 3))
+    own = np.zeros((len(MARKS) + 1, 3))
     own[MARKS.index("box") + 1] = 3.0, -3.0, 0.0
     differ = [
         random_known(rng, Reading(alike.names, alike.weights, own), 200, fold, 1.0) for fold in range(4)

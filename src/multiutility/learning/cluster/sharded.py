@@ -185,7 +185,7 @@ class ShardedRun:
         if last or self.due:
             self.converged = self.examine() <= self.tolerance
             if last and self.settings.average and not self.converged:
-                self.converged = self.settle() <= self.tolerance
+                self.converged = self.check_average() <= self.tolerance
             self.finished, self.due = self.converged or last, False
         else:
             estimate = self.sweep()
@@ -218,10 +218,9 @@ class ShardedRun:
         weights = self.risk.shards.layout.projected(before.sum)
         return self._assess(weights, float(weights @ weights / 2) + self.total.hinges, self._dual(before))
 
-    def settle(self) -> float:
-        """Take the average weights, and return their relative gap."""
+    def check_average(self) -> float:
+        """Return the relative gap of the best weights, average ones included."""
         weights = self.risk.shards.layout.projected(self.average)
-        self.progress.forget()
         return self._assess(weights, self.risk.objective(weights), self._dual(self.total))
 
     def recenter(self) -> None:

@@ -41,9 +41,8 @@ class FrankWolfe:
     check_every : int
         The primal is computed after so many passes at the latest; earlier if the gap seems small enough.
     average : bool
-        If the passes end before the tolerance is reached, return the average of the iterates, weighted by
-        their number. With few blocks the last ones swing, and the lowest primal among them is a matter of
-        chance: their average depends less on the order of the blocks, and labels new examples better.
+        If the passes end before the tolerance is reached, also try the average of the iterates, weighted by
+        their number; the lower primal wins.
     """
 
     max_passes: int = 200
@@ -147,7 +146,7 @@ class FrankWolfeRun:
         if self._n_passes == self.settings.max_passes:
             self.converged = self.check() <= self.tolerance
             if self.settings.average and not self.converged:
-                self.converged = self.settle() <= self.tolerance
+                self.converged = self.check_average() <= self.tolerance
             self.finished = True
             return
         self._n_passes += 1
@@ -212,10 +211,9 @@ class FrankWolfeRun:
         for batch in self.batches(range(self.dual.n_blocks)):
             self.dual.step(batch, [violations[n] for n in batch], weights, self.settings.exchanges)
 
-    def settle(self) -> float:
-        """Take the average weights, ask the oracle about all blocks there, and return the relative gap."""
+    def check_average(self) -> float:
+        """Ask the oracle about all blocks at the average weights; return the relative gap of the best."""
         weights = self.dual.risk.layout.projected(self.average)
-        self.progress.forget()
         return self._assess(weights, self.dual.risk.oracle(range(self.dual.n_blocks), weights))
 
     def _assess(self, weights: FloatArray, violations: Sequence[Violation]) -> float:
@@ -226,6 +224,6 @@ class FrankWolfeRun:
         return self.progress.relative_gap(dual)
 
     def solution(self) -> Solution[Dual]:
-        """Return the weights that were taken, and the dual variables as they are now."""
+        """Return the best weights, and the dual variables as they are now."""
         progress = self.progress
         return Solution(progress.weights, progress.primal, self.dual.objective, self.dual, self.converged)

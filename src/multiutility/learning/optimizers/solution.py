@@ -165,10 +165,6 @@ class Progress:
         if primal < self.primal:
             self.primal, self.weights = primal, weights
 
-    def forget(self) -> None:
-        """Forget the best weights: the next ones are taken, whatever their primal."""
-        self.primal = np.inf
-
     def relative_gap(self, dual: float) -> float:
         """Gap between the best primal and the dual, as part of the former."""
         return (self.primal - dual) / self.primal if self.primal > 0 else 0.0
