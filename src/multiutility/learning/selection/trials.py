@@ -108,10 +108,10 @@ class Trials:
         return self._trials[key]
 
     def promised(self, best: Trial) -> Sequence[FloatArray]:
-        """Confusions of held-out masks by what the learner will learn from.
+        """Confusions of held-out masks by more of what the learner will learn from.
 
-        A comparison may look at some of the weak annotations only. What is promised may not: the more of them
-        there are, the better the model.
+        A comparison may look at few of the weak annotations. What is promised may not: the more of them there
+        are, the better the model. Still, more than four times as many would take too long.
         """
         if best.alpha == 0 or len(self.data.weak) <= MOST_WEAK:
             return best.confusions
