@@ -6,8 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,17 +16,16 @@ from multiutility.annotations.box import Box
 from multiutility.annotations.boxed import Boxed
 from multiutility.annotations.contradictions import check_consistency
 from multiutility.annotations.lines import merge
-from multiutility.annotations.partition import Partition, split_area
+from multiutility.annotations.partition import split_area
 from multiutility.annotations.seed import Seed
 from multiutility.annotations.seeded import Seeded
 from multiutility.annotations.sized import spread
 from multiutility.annotations.tagged import Tagged
-from multiutility.annotations.term import Home, Mark, Says, Shared, Subset, Term
+from multiutility.annotations.term import Shared, Subset, Term
+from multiutility.annotations.terms import Terms
 from multiutility.arrays import (
-    BoolArray,
     FloatArray,
     IndexArray,
-    check_range,
     checked_labels,
     frozen_floats,
 )
@@ -38,7 +36,7 @@ from multiutility.sizes import Range
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Joint:
+class Joint(Terms):
     """Tags, boxes, seeds and other terms of one instance: eq. kappa-il, kappa-il-bb, kappa-il-os in one loss.
 
     A label is boxed (K_b), else seeded, else tagged (K_p), else absent (K_a): a box or seed wins over a tag
@@ -108,11 +106,7 @@ class Joint:
     array([0, 2, 0, 1, 2, 1], dtype=int32)
     """
 
-    terms: tuple[Term, ...]
-    n_labels: int
     beta: float
-    other: int | None
-    complete: bool | None
     areas: Mapping[int, float]
     shares: Mapping[int, float]
     sum_box_and_seed: bool
@@ -165,71 +159,6 @@ class Joint:
         """Return the annotation of these terms only."""
         return Joint((), (), (), n_labels, beta, terms=terms, **options)
 
-    @property
-    def tags(self) -> tuple[int, ...]:
-        """All tags."""
-        return tuple(label for term in self.terms if term.says == "tagged" for label in term.labels)
-
-    @property
-    def boxes(self) -> tuple[Box, ...]:
-        """All boxes."""
-        return tuple(box for term in self.terms if isinstance(term, Boxed) for box in term.boxes)
-
-    @property
-    def seeds(self) -> tuple[Seed, ...]:
-        """All seeds."""
-        return tuple(seed for term in self.terms if isinstance(term, Seeded) for seed in term.seeds)
-
-    @property
-    def box_areas(self) -> dict[int, float]:
-        """Area of the union of the boxes of each label, where it was told."""
-        return {k: a for term in self.terms if isinstance(term, Boxed) for k, a in term.areas.items()}
-
-    @property
-    def marks(self) -> list[Mark]:
-        """Nodes whose labels are certain: seeds, and marks of other terms."""
-        return [mark for term in self.terms for mark in term.marks]
-
-    @property
-    def homes(self) -> list[Home]:
-        """Where labels are that are nowhere else: boxes, and homes of other terms."""
-        return [home for term in self.terms for home in term.homes]
-
-    @cached_property
-    def partition(self) -> Partition:
-        """What is known about each label."""
-        named: dict[Says, list[int]] = {one: [] for one in get_args(Says)}
-        for term in self.terms:
-            named[term.says] += term.labels
-        tags, boxes, seeds, there, opened = named.values()
-        complete = self.complete
-        if complete is None and any(term.complete for term in self.terms):
-            complete = True
-        absent = [label for term in self.terms for label in term.absent]
-        known = (there, opened if any(term.says == "open" for term in self.terms) else None, absent)
-        return Partition.of(tags, boxes, seeds, self.n_labels, self.other, complete, *known)
-
-    @property
-    def parts(self) -> dict[int, float]:
-        """Sizes of labels that terms know, as parts of the size of all nodes."""
-        return {label: part for term in self.terms for label, part in term.parts.items()}
-
-    @property
-    def open(self) -> bool:
-        """Whether labels may be there that tags do not name."""
-        return any(term.says == "open" for term in self.terms) and bool(self.partition.unknown)
-
-    @property
-    def chances(self) -> FloatArray:
-        """How likely each label is there, [K]: 1 if it is named, or nobody knows; 0 if it is absent."""
-        chances = np.ones(self.n_labels)
-        chances[list(self.partition.absent)] = 0.0
-        unknown = list(self.partition.unknown)
-        for term in self.terms:
-            if term.chances is not None:
-                chances[unknown] = term.chances[unknown]
-        return chances
-
     def expecting(self, chances: ArrayLike) -> Self:
         """The same annotation with chances [K] that labels are there of which open tags say nothing."""
         known = frozen_floats(chances, "chances", (self.n_labels,), "labels", minimum=0.0)
@@ -274,7 +203,7 @@ class Joint:
         """Labels that each node may have, covers for tight boxes and strict tags, and known sizes."""
         shared = self._shared(problem)
         covers = [cover for term in self.terms for cover in term.covers(shared)]
-        return Constraints(self._allowed(problem), covers, self.ranges(problem))
+        return Constraints(self.allowed(problem), covers, self.ranges(problem))
 
     def ranges(self, problem: LabelingProblem) -> list[Range]:
         """Sizes of labels that terms know, with their ranges."""
@@ -288,7 +217,7 @@ class Joint:
 
         Small boxes lie over large ones. A node is around a seed if its mass is more than half its size.
         """
-        shared, labels = self._shared(problem), self._allowed(problem).argmax(axis=1)
+        shared, labels = self._shared(problem), self.allowed(problem).argmax(axis=1)
         rest = [*self.partition.tagged, *self.partition.unknown] or self.partition.seeded
         free = np.flatnonzero(self.outside(problem))
         if rest:
@@ -316,7 +245,7 @@ class Joint:
         for term in self.terms:
             for label, hint in term.hints(shared):
                 prior[:, label] += hint
-        prior *= self._allowed(problem) * self.reach(problem)
+        prior *= self.allowed(problem) * self.reach(problem)
         return np.asarray(prior / prior.sum(axis=1, keepdims=True))
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
@@ -335,29 +264,15 @@ class Joint:
         object.__setattr__(other, "weights", frozen_weights(weights, self.n_labels))
         return other
 
-    def outside(self, problem: LabelingProblem) -> BoolArray:
-        """Nodes of no box, V_0, bool [V]."""
-        outside = np.ones(problem.n_nodes, dtype=np.bool_)
-        for term in self.terms:
-            for h, home in enumerate(term.homes):
-                check_range(home.nodes, f"{term.name}[{h}].nodes", problem.n_nodes, "nodes")
-                outside[home.nodes] = False
-        return outside
-
     def sigma(self, problem: LabelingProblem) -> dict[int, float]:
         """Expected size of each tagged and seeded label: they share what is in no box, or is not reached."""
-        free = np.where(self.outside(problem), 1.0, (1.0 - self._housed(problem)).prod(axis=1))
+        free = np.where(self.outside(problem), 1.0, (1.0 - self.housed(problem)).prod(axis=1))
         area = float((problem.node_sizes[free > 0] * free[free > 0]).sum())
         labels = [*self.partition.tagged, *self.partition.seeded]
         known = {label: part * float(problem.node_sizes.sum()) for label, part in self.parts.items()}
         told = any(term.chances is not None for term in self.terms)
         likely = {k: float(self.chances[k]) for k in self.partition.unknown} if told else {}
         return split_area(area, labels, {**self.areas, **known}, self.shares, likely)
-
-    def reach(self, problem: LabelingProblem) -> FloatArray:
-        """How likely each node can have each label [V, K]: less than 1 near the sides of loose boxes."""
-        reach = self._housed(problem)
-        return np.where(reach > 0, reach, 1.0)
 
     def ceilings(self, problem: LabelingProblem) -> FloatArray:
         """The part of each node that can have each label at most [V, K]: what is in its boxes, if it has any.
@@ -374,32 +289,6 @@ class Joint:
             for label, most in term.ceilings(shared):
                 ceilings[:, label] = np.minimum(ceilings[:, label], most)
         return ceilings
-
-    def _housed(self, problem: LabelingProblem) -> FloatArray:
-        """How likely each node can have each label for its homes [V, K]; 0 where there are none."""
-        housed = np.zeros((problem.n_nodes, self.n_labels))
-        for home in self.homes:
-            housed[home.nodes, home.label] = np.maximum(housed[home.nodes, home.label], home.reached)
-        return housed
-
-    def possible(self, problem: LabelingProblem) -> BoolArray:
-        """Labels that some of each node may have, bool [V, K]: a seed tells of its own place only."""
-        for term in self.terms:
-            nodes = np.array([mark.node for mark in term.marks])
-            check_range(nodes, f"nodes of {term.name}", problem.n_nodes, "nodes")
-        possible = np.zeros((problem.n_nodes, self.n_labels), dtype=np.bool_)
-        possible[:, self.partition.anywhere] = True
-        if self.outside(problem).any() and not self.partition.anywhere:
-            raise ValueError("no label is left for the nodes outside the boxes: add tags")
-        for home in self.homes:
-            possible[home.nodes, home.label] = True
-        return possible
-
-    def _allowed(self, problem: LabelingProblem) -> BoolArray:
-        allowed = self.possible(problem)
-        for mark in self.marks:
-            allowed[mark.node] = np.arange(self.n_labels) == mark.label
-        return allowed
 
     def _shared(self, problem: LabelingProblem) -> Shared:
         sizes = self.label_sizes(problem)

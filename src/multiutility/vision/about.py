@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multiutility.annotations import Annotation
+from multiutility.learning.selection.choice import MOST_FULL
 from multiutility.learning.selection.evidence import MEASURES, Estimate
 
 NAMES = {"accuracy": "accuracy", "mean_recall": "mean recall", "mean_iou": "mean IoU"}
@@ -17,6 +19,11 @@ def about_model(
     """Return all of it in plain values, for JSON; ``n_masks`` were held out in turns."""
     judged = None if estimate is None else estimate.facts
     return {"method": method, "chosen": finite(dict(chosen)), "estimate": finite(judged), "n_masks": n_masks}
+
+
+def n_judges(annotations: Sequence[Annotation | None]) -> int:
+    """Return how many masks take turns in being held out when something is chosen."""
+    return min(sum(one is not None and one.strong for one in annotations), MOST_FULL)
 
 
 def finite(value: Any) -> Any:

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from multiutility.annotations import Annotation
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.constraints import Constraints
-from multiutility.datasets.classes import Classes
 from multiutility.energy import Energy
 from multiutility.identifiability import UnidentifiedLabelsWarning
 from multiutility.inference import Expansion, Pinpoint
@@ -177,14 +176,6 @@ def tell_all(callbacks: Sequence[Callback], record: Record) -> None:
     """Tell several of a pass."""
     for callback in callbacks:
         callback(record)
-
-
-def find_label(classes: Classes, name: str) -> int:
-    """Return the label of a class that has a weight."""
-    try:
-        return classes.label(name)
-    except KeyError as error:
-        raise ValueError(f"class_weight: {error.args[0]}") from None
 
 
 def typical_margin(learner: Learned, problems: Sequence[LabelingProblem], weighted: bool) -> float:

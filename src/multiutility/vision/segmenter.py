@@ -3,73 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from multiutility.annotations import Annotation
 from multiutility.datasets.bags import unidentified_annotations, unidentified_labels
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.identifiability import warn_unidentified
-from multiutility.inference import Expansion
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.kinds import PixelAnnotation
-from multiutility.learning.examples import balance
 from multiutility.learning.optimizers.solution import Callback
-from multiutility.learning.selection.choice import MOST_FULL
-from multiutility.memory import MemoryLimit, n_bytes
 from multiutility.models import Potts
 from multiutility.parallel import Executor
 from multiutility.vision import defaults
-from multiutility.vision.about import about_lines, about_model, estimate_of
+from multiutility.vision.about import about_lines, about_model, estimate_of, n_judges
 from multiutility.vision.display import ScoreTable, fitted_html
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
 from multiutility.vision.learning import (
     Learner,
-    PassProgress,
     Units,
     check_memory,
-    find_label,
     multi_utility,
-    tell_all,
     typical_margin,
     warn_unmet,
 )
-from multiutility.vision.method import AREAS, METHODS, OPTIMIZERS, Areas, MethodName, OptimizerName
+from multiutility.vision.method import METHODS, Areas, MethodName, OptimizerName
 from multiutility.vision.model_file import RETRAIN, ModelFileError, read_model, write_model
+from multiutility.vision.parameters import MADE_BY, ClassWeight, check_parameters, learner_parameters
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
-
-ClassWeight: TypeAlias = Literal["balanced", "auto"] | float | Mapping[str, float] | None
-
-# Parameters that say how a model is made, and not how fast or where: they are kept in its file.
-MADE_BY = (
-    "C",
-    "method",
-    "alpha",
-    "beta",
-    "areas",
-    "optimizer",
-    "class_weight",
-    "tol",
-    "max_iter",
-    "max_side",
-    "refine",
-    "half",
-    "random_state",
-)
 
 
 class Segmenter(BaseEstimator):
@@ -210,7 +184,7 @@ class Segmenter(BaseEstimator):
         classes: Classes | Sequence[str] | None = None,
     ) -> Self:
         """Learn from a dataset, or from images (paths or arrays) with their annotations and the classes."""
-        self._check_parameters()
+        check_parameters(self)
         if isinstance(images, DatasetFolder):
             if annotations is not None or classes is not None:
                 raise ValueError("a dataset has its own annotations and classes: give nothing else")
@@ -253,7 +227,7 @@ class Segmenter(BaseEstimator):
         with warnings.catch_warnings():
             # It counts annotations; here they have names.
             warnings.simplefilter("ignore", UnmetCoverWarning)
-            parameters = self._learner_parameters(training.classes, annotations, self.C / units.nodes**2)
+            parameters = learner_parameters(self, training.classes, annotations, self.C / units.nodes**2)
             # Weak annotations that masks would have had, if anything is to be learned from them.
             rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
             learned = learner(parameters, problems, annotations, rehearsals)
@@ -342,28 +316,6 @@ class Segmenter(BaseEstimator):
         told = (line.partition(": ") for line in about_lines(self.predictor_.about))
         return facts + [(name, text) for name, _, text in told]
 
-    def _check_parameters(self) -> None:
-        """Raise now, rather than after minutes of work."""
-        for name in ("C", "alpha", "beta", "tol", "max_iter", "max_side", "n_jobs"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise ValueError(f"{name} is {value}: expected a positive number")
-        known = (("method", METHODS), ("optimizer", OPTIMIZERS), ("areas", AREAS))
-        for name, values in known:
-            if getattr(self, name) not in values:
-                expected = " or ".join(map(repr, values))
-                raise ValueError(f"{name} is {getattr(self, name)!r}: expected {expected}")
-        if self.areas != "uniform" and METHODS[self.method].chooses:
-            raise ValueError(f"areas is {self.areas!r}: sizes are learned, unless method is 'paper'")
-        if self.executor is not None and OPTIMIZERS[self.optimizer] is not None:
-            raise ValueError(f"optimizer is {self.optimizer!r}: a cluster learns by 'frank-wolfe' only")
-        if not isinstance(self.class_weight, Mapping) and self.class_weight != "auto":
-            balance(self.class_weight)
-        if self.memory_limit is not None:
-            MemoryLimit(n_bytes(self.memory_limit)).check(0, "this program alone")
-        if self.executor is not None and self.store is None:
-            raise ValueError("store is None: a cluster needs a folder for features that its machines share")
-
     def _predictions(self, images: Sequence[str | Path | ImageArray]) -> Iterator[Prediction]:
         check_is_fitted(self, "predictor_")
         asked, note = photos(images), self._note("predicting")
@@ -371,48 +323,8 @@ class Segmenter(BaseEstimator):
             return predictions(self.executor, self.predictor_, asked, note)
         return self.predictor_.predict(asked, self.n_jobs, progress=note)
 
-    def _learner_parameters(
-        self, classes: Classes, annotations: Sequence[Annotation | None], slack_weight: float
-    ) -> dict[str, Any]:
-        """Return the parameters of ``MultiUtilitySSVM``."""
-        method = METHODS[self.method]
-        weights: Any = method.class_weight if self.class_weight == "auto" else self.class_weight
-        weak = any(annotation is not None and not annotation.strong for annotation in annotations)
-        steps = self.max_iter + 1 if weak and not method.chooses else 1
-        if isinstance(weights, Mapping):
-            weights = {find_label(classes, name): weight for name, weight in weights.items()}
-        return {
-            "C": slack_weight,
-            "alpha": method.alpha if self.alpha is None else self.alpha,
-            "weak_loss": method.weak_loss,
-            "starts": method.starts,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "class_weight": weights,
-            "optimizer": OPTIMIZERS[self.optimizer],
-            "imputer": method.imputer(Expansion(n_jobs=self.n_jobs if self.executor is None else 1)),
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs,
-            "callback": self._follower(steps),
-            "checkpoint": self.checkpoint,
-            "memory_limit": self.memory_limit,
-            "executor": self.executor,
-        }
-
-    def _follower(self, n_steps: int) -> Callback | None:
-        """Return who is told of passes: the progress, the callback, or both."""
-        told = [] if self.callback is None else [self.callback]
-        if self.progress is not None:
-            told.append(PassProgress(self.progress, self.tol, n_steps))
-        return partial(tell_all, told) if told else None
-
     def _note(self, stage: str) -> Progress | None:
         return None if self.progress is None else partial(self.progress, stage)
-
-
-def n_judges(annotations: Sequence[Annotation | None]) -> int:
-    """Return how many masks take turns in being held out when something is chosen."""
-    return min(sum(one is not None and one.strong for one in annotations), MOST_FULL)
 
 
 def identity(annotation: PixelAnnotation) -> PixelAnnotation:

@@ -85,9 +85,10 @@ class TrainingSet:
 
     @cached_property
     def margin(self) -> float:
-        """How far sides of loose boxes are from their objects at most, by masks and tight boxes."""
-        if not any(not box.tight for one in self.photos for box in one.annotation().boxes):
-            return MARGIN
+        """How far sides of loose boxes are from their objects at most, by masks and tight boxes.
+
+        It reads all annotations: only those who have a loose box ask for it.
+        """
         return margin_of([self.small_annotation(n) for n in range(len(self.prepared))])
 
     def problems(self) -> list[LabelingProblem]:
@@ -141,7 +142,7 @@ class TrainingSet:
     ) -> Annotation | None:
         """What an annotation, at the size of the regions, says about the nodes of a photograph."""
         prepared = self.prepared[n]
-        regions = prepared.regions
+        regions, loose = prepared.regions, any(not box.tight for box in annotation.boxes)
         return rasterize(
             annotation,
             regions,
@@ -151,7 +152,7 @@ class TrainingSet:
             shares=shares,
             cell=1 / regions.size,
             again=prepared.fetch,
-            margin=self.margin,
+            margin=self.margin if loose else MARGIN,
             name=self.names[n],
         )
 

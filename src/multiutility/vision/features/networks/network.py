@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,8 +20,24 @@ from multiutility.vision.features.picture import Picture
 N_PICTURES = 32
 
 
+class NetworkMeans(ABC):
+    """Means of the maps of a network over each region, with mean 0 and deviation 1 on the pictures of fit."""
+
+    @abstractmethod
+    def backbone(self) -> Backbone:
+        """Return the network."""
+
+    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
+        """Learn mean and deviation of every channel."""
+        return fit_scales(self.backbone(), pictures, rng)
+
+    def describe(self, picture: Picture, state: State) -> Features:
+        """Describe every region: float32 [V, D]."""
+        return standardized(self.backbone().means(picture), state)
+
+
 @dataclass(frozen=True)
-class EfficientNet:
+class EfficientNet(NetworkMeans):
     """Means of the maps of EfficientNet-Lite, trained on ImageNet, over each region; standardized.
 
     ``variant`` 0, 1 or 2 is the size of the network, and ``scale`` that of its input relative to the image,
@@ -33,14 +50,6 @@ class EfficientNet:
     strides: tuple[int, ...] = (8, 16, 32)
     scale: float = 2.0
     max_input: int | None = None
-
-    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
-        """Learn mean and deviation of every channel."""
-        return fit_scales(self.backbone(), pictures, rng)
-
-    def describe(self, picture: Picture, state: State) -> Features:
-        """Describe every region: float32 [V, D]."""
-        return standardized(self.backbone().means(picture), state)
 
     def backbone(self) -> Backbone:
         """Return the network."""
@@ -103,7 +112,7 @@ class Onnx:
 
 
 @dataclass(frozen=True)
-class Installed:
+class Installed(NetworkMeans):
     """Means of the maps of a network that ``multiutility features add`` has installed; standardized.
 
     The network is known by its ``name`` and the ``digest`` of its file: where it is not installed, or another
@@ -120,14 +129,6 @@ class Installed:
     multiple: int = 32
     max_input: int | None = None
     size: Size | None = None
-
-    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
-        """Learn mean and deviation of every channel."""
-        return fit_scales(self.backbone(), pictures, rng)
-
-    def describe(self, picture: Picture, state: State) -> Features:
-        """Describe every region: float32 [V, D]."""
-        return standardized(self.backbone().means(picture), state)
 
     def backbone(self) -> Backbone:
         """Return the network; raise if it is not installed, or is not the same."""
