@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from mkdocs.structure.files import File
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
@@ -59,9 +59,8 @@ def section(command: CommandInfo, group: str = "") -> str:
 
 def declared(function: Callable[..., Any]) -> Iterator[Parameter]:
     """Yield the parameters of a command."""
-    hints = get_type_hints(inspect.unwrap(function), include_extras=True)
-    for name, one in inspect.signature(function).parameters.items():
-        kind, info = get_args(hints[name])[:2]
+    for name, one in inspect.signature(function, eval_str=True).parameters.items():
+        kind, info = get_args(one.annotation)[:2]
         yield Parameter(name, kind, info, one.default)
 
 

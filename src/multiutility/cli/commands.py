@@ -7,12 +7,29 @@ from typing import Annotated
 
 import typer
 
-from multiutility.cli import data, example, experiment, features, learning, studio, tuning, use
+from multiutility.cli import (
+    convert,
+    data,
+    example,
+    experiment,
+    features,
+    learning,
+    studio,
+    tuning,
+    use,
+    weaken,
+)
+from multiutility.kinds import INDEX_IMAGES, TABLES
 
-EXAMPLES = """Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
+# Where annotations are in a dataset.
+PLACES = (
+    *(table.file for table in TABLES.values()),
+    *(f"{images.folder}/" for images in INDEX_IMAGES.values()),
+)
+EXAMPLES = f"""Learn one segmenter from all the annotation you have: masks, boxes, points and tags.
 
-A dataset is a folder with [b]images/[/b], [b]classes.csv[/b], and any of [b]tags.csv[/b], [b]boxes.csv[/b],
-[b]seeds.csv[/b], [b]masks/[/b] and [b]splits/[/b].
+A dataset is a folder with [b]images/[/b], [b]classes.csv[/b], and any of
+{", ".join(f"[b]{place}[/b]" for place in PLACES)} and [b]splits/[/b].
 
 [b]Examples[/b]
 
@@ -37,7 +54,7 @@ app = typer.Typer(
 )
 
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(example.demo, data.validate, data.summary, data.convert, data.weaken),
+    *(example.demo, data.validate, data.summary, convert.convert, weaken.weaken),
     *(learning.prepare, tuning.tune, learning.train, use.predict, use.evaluate),
     *(studio.studio, experiment.experiment),
 )

@@ -13,7 +13,6 @@ from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.experiments.protocols import Rules
-from multiutility.kinds import KINDS as ALL_KINDS
 from multiutility.kinds import WEAKENED, PixelAnnotation
 from multiutility.kinds.areas import noisy
 from multiutility.kinds.boxes import PixelBox, loosen
@@ -23,8 +22,8 @@ from multiutility.vision.photo import FilePhoto
 from multiutility.vision.training_set import AnnotatedPhoto
 from multiutility.vision.weaken import sample_subset, weak_annotation
 
-# Kinds that mark everything, stuff too, and come with all tags; "points" are seeds that do.
-EVERYWHERE = ("points", *(kind.name for kind in ALL_KINDS if kind.everywhere))
+# What marks everything, stuff too, and comes with all tags: points, which are such seeds, and scribbles.
+EVERYWHERE = tuple(way.name for way in WEAKENED.values() if way.everywhere)
 # Tags of which each is dropped with this probability, and that say so.
 OPEN, DROPPED = "open tags", 1 / 3
 # Boxes that are larger than their objects by this share, and say so; or do not, which is for comparison only.
@@ -162,7 +161,7 @@ def wanted(kinds: str) -> dict[str, bool]:
     if kinds not in KINDS[1:]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
     parts = PARTS.get(kinds, kinds).split("+")
-    return {kind: kind in parts for kind in (*WEAKENED, "points")}
+    return {kind: kind in parts for kind in WEAKENED}
 
 
 def larger(boxes: Sequence[PixelBox], kinds: str, shape: Sequence[int]) -> tuple[PixelBox, ...]:

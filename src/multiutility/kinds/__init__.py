@@ -1,6 +1,14 @@
 """Kinds of annotation as a person gives them, in pixels: one file a kind, and ``KINDS``, the list of them."""
 
-from multiutility.kinds.annotation import BY_DETAIL, INDEX_IMAGES, KINDS, TABLES, WEAKENED, PixelAnnotation
+from multiutility.kinds.annotation import (
+    BY_DETAIL,
+    INACCURATE,
+    INDEX_IMAGES,
+    KINDS,
+    TABLES,
+    WEAKENED,
+    PixelAnnotation,
+)
 from multiutility.kinds.areas import PixelArea
 from multiutility.kinds.boxes import PixelBox
 from multiutility.kinds.kind import IndexImages, Kind, Table
@@ -8,6 +16,7 @@ from multiutility.kinds.seeds import PixelSeed
 
 __all__ = [
     "BY_DETAIL",
+    "INACCURATE",
     "INDEX_IMAGES",
     "KINDS",
     "TABLES",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
@@ -13,9 +12,8 @@ from multiutility.annotations.partition import Partition
 from multiutility.annotations.term import Says
 from multiutility.kinds.areas import AREAS, PixelArea
 from multiutility.kinds.boxes import BOXES, PixelBox
-from multiutility.kinds.kind import IndexImages, Kind, Table
+from multiutility.kinds.kind import FromMask, Inaccuracy, IndexImages, Kind, Table
 from multiutility.kinds.mask import MASK
-from multiutility.kinds.objects import Content
 from multiutility.kinds.scribbles import SCRIBBLES
 from multiutility.kinds.seeds import SEEDS, PixelSeed
 from multiutility.kinds.tags import TAGS, Tag
@@ -92,5 +90,8 @@ BY_DETAIL: tuple[Kind, ...] = tuple(sorted(KINDS, key=lambda kind: -kind.mended)
 # By name, those that are kept in tables, and those that are kept in index images.
 TABLES: dict[str, Table[Any]] = {kind.name: kind.table for kind in KINDS if kind.table is not None}
 INDEX_IMAGES: dict[str, IndexImages] = {kind.name: kind.images for kind in KINDS if kind.images is not None}
-# How those are made that can be made of masks.
-WEAKENED: dict[str, Callable[[Content], Any]] = {kind.name: kind.weaken for kind in KINDS if kind.weaken}
+# Ways to make annotations of masks, and how far these may be off, by the names that users ask for them by.
+WEAKENED: dict[str, FromMask] = {way.name: way for kind in KINDS for way in kind.weaken}
+INACCURATE: dict[str, Inaccuracy] = {
+    kind.inaccuracy.name: kind.inaccuracy for kind in KINDS if kind.inaccuracy is not None
+}

@@ -13,7 +13,7 @@ import numpy as np
 from multiutility.annotations.sized import TOLERANCE, Area, Sized
 from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.grid import Grid
-from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
+from multiutility.kinds.kind import FromMask, Inaccuracy, Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem, number, raise_problem
 
@@ -181,6 +181,13 @@ def noisy(
     return tuple(PixelArea(area.label, share, tolerance) for area, share in pairs)
 
 
+def misjudge(
+    areas: Sequence[PixelArea], noise: float, _shape: Sequence[int], name: str, random_state: int
+) -> tuple[PixelArea, ...]:
+    """The areas of an image with noise."""
+    return noisy(areas, noise, name, random_state)
+
+
 def check_noise(noise: float) -> None:
     """Raise unless areas can be off by this part of themselves."""
     if not 0 <= noise <= MAX_NOISE:
@@ -201,7 +208,19 @@ AREAS = Kind(
     level=0,
     mended=0.1,  # it leaves open where
     draw=draw_areas,
-    weaken=measure,
+    weaken=(
+        FromMask(
+            "areas", measure, "Make the share of the image that each label covers, and tags.", tags=True
+        ),
+    ),
+    inaccuracy=Inaccuracy(
+        "area_noise",
+        "SHARE",
+        MAX_NOISE,
+        "Make areas that are off by about this part of themselves, such as 0.2.",
+        check_noise,
+        misjudge,
+    ),
     says=Sized.says,
     absent=absent_labels,
     complete=names_all,

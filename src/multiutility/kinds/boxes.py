@@ -12,9 +12,9 @@ from multiutility.annotations import UNIFORM, Box, Profile
 from multiutility.annotations.boxed import Boxed
 from multiutility.annotations.lines import MARGIN, loosened
 from multiutility.arrays import MAX_INDEX, IndexArray
-from multiutility.kinds.drawing import Color, Sketch, contrast, text_height
+from multiutility.kinds.drawing import Sketch, contrast, draw_dashes, text_height
 from multiutility.kinds.grid import Grid
-from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
+from multiutility.kinds.kind import FromMask, Inaccuracy, Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
@@ -22,8 +22,6 @@ from multiutility.kinds.problems import Problem, extent, raise_problem
 ROUNDING = 1e-9
 # Boxes that are larger than twice their objects say next to nothing.
 MAX_LOOSENED = 1.0
-# Length of the dashes, and of the gaps between them, in the unit of lines.
-DASH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +144,13 @@ def loosen(box: PixelBox, share: float, shape: Sequence[int]) -> PixelBox:
     return loose(clip(large, shape))
 
 
+def loosen_all(
+    boxes: Sequence[PixelBox], share: float, shape: Sequence[int], _name: str, _random_state: int
+) -> tuple[PixelBox, ...]:
+    """The boxes of an image, all of them larger."""
+    return tuple(loosen(box, share, shape) for box in boxes)
+
+
 def loose(box: PixelBox) -> PixelBox:
     """The same box, but not tight.
 
@@ -266,7 +271,7 @@ def box_of(thing: Object) -> PixelBox:
 
 def outline(content: Content) -> tuple[PixelBox, ...]:
     """A tight box for each object."""
-    return tuple(map(box_of, content.outlined))
+    return tuple(map(box_of, content.objects))
 
 
 def fill_boxes(boxes: Sequence[PixelBox], regions: IndexArray) -> Iterator[tuple[tuple[slice, slice], int]]:
@@ -294,25 +299,6 @@ def draw_boxes(sketch: Sketch, boxes: Sequence[PixelBox]) -> None:
         sketch.write_name(box.label, box.left, box.top - text_height(sketch.font) - 2)
 
 
-def draw_dashes(sketch: Sketch, frame: tuple[float, float, float, float], color: Color, width: int) -> None:
-    """Draw a frame of dashes, inside of its sides as Pillow draws whole ones."""
-    left, top, right, bottom = frame
-    step, thick = DASH * sketch.unit, width - 1
-    for x in begins(left, right, 2 * step):
-        end = min(x + step, right)
-        sketch.draw.rectangle((x, top, end, min(top + thick, bottom)), fill=color)
-        sketch.draw.rectangle((x, max(bottom - thick, top), end, bottom), fill=color)
-    for y in begins(top, bottom, 2 * step):
-        end = min(y + step, bottom)
-        sketch.draw.rectangle((left, y, min(left + thick, right), end), fill=color)
-        sketch.draw.rectangle((max(right - thick, left), y, right, end), fill=color)
-
-
-def begins(first: float, last: float, step: float) -> list[float]:
-    """Where dashes begin, from the first place to the last, which may be one of them."""
-    return [place for place in np.arange(first, last + 1, step).tolist() if place <= last]
-
-
 BOXES = Kind(
     "boxes",
     Words("box", "boxes", "Boxes", "A box around each thing; the rest is named.", "boxed"),
@@ -322,7 +308,15 @@ BOXES = Kind(
     mended=0.8,  # it leaves open which of its pixels are the object
     draw=draw_boxes,
     fill=fill_boxes,
-    weaken=outline,
+    weaken=(FromMask("boxes", outline, "Make boxes of things."),),
+    inaccuracy=Inaccuracy(
+        "loosen_boxes",
+        "SHARE",
+        MAX_LOOSENED,
+        "Make boxes that are larger than things by this share, such as 0.2, and loose (tight = 0).",
+        check_share,
+        loosen_all,
+    ),
     says=Boxed.says,
     term=boxes_term,
     table=Table(

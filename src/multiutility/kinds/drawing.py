@@ -4,23 +4,28 @@ Images are uint8 [H, W, 3], masks uint8 [H, W] with 0 for void and label + 1; pa
 colors of mask values.
 """
 
+# ruff: noqa: PLC0415 -- Pillow is imported by those who draw: all that have kinds of annotation import this file.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
 
 from multiutility.arrays import BoolArray, strips
 
+if TYPE_CHECKING:
+    from PIL import Image, ImageFont
+
 Picture: TypeAlias = NDArray[np.uint8]
 Color: TypeAlias = tuple[int, int, int]
-Font: TypeAlias = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Font: TypeAlias = "ImageFont.FreeTypeFont | ImageFont.ImageFont"
 
 WHITE, BLACK = (255, 255, 255), (0, 0, 0)
+# Length of the dashes, and of the gaps between them, in the unit of lines.
+DASH = 5
 
 
 class Sketch:
@@ -31,6 +36,8 @@ class Sketch:
     """
 
     def __init__(self, image: Picture, names: Sequence[str], palette: Picture) -> None:
+        from PIL import Image, ImageDraw
+
         self.canvas = Image.fromarray(image)
         self.draw = ImageDraw.Draw(self.canvas)
         self.palette = palette
@@ -57,6 +64,8 @@ class Sketch:
 
     def cover(self, mask: Picture) -> None:
         """Lay the colors of a mask over the image."""
+        from PIL import Image
+
         self.canvas.paste(Image.fromarray(overlay(np.asarray(self.canvas), mask, self.palette)))
 
     def finish(self) -> Picture:
@@ -83,11 +92,32 @@ def draw_list(canvas: Image.Image, names: Sequence[tuple[str, Color]], font: Fon
 
 def draw_name(canvas: Image.Image, place: tuple[int, int], name: str, color: Color, font: Font) -> None:
     """A name on its color, moved so that it is in the picture."""
+    from PIL import ImageDraw
+
     x = max(0, min(place[0], canvas.width - name_width(name, font)))
     y = max(0, min(place[1], canvas.height - text_height(font) - 3))
     draw = ImageDraw.Draw(canvas)
     draw.rectangle((x, y, x + name_width(name, font) - 1, y + text_height(font) + 2), fill=color)
     draw.text((x + 3, y + 1), name, fill=contrast(color), font=font)
+
+
+def draw_dashes(sketch: Sketch, frame: tuple[float, float, float, float], color: Color, width: int) -> None:
+    """A frame of dashes, inside of its sides as Pillow draws whole ones."""
+    left, top, right, bottom = frame
+    step, thick = DASH * sketch.unit, width - 1
+    for x in begins(left, right, 2 * step):
+        end = min(x + step, right)
+        sketch.draw.rectangle((x, top, end, min(top + thick, bottom)), fill=color)
+        sketch.draw.rectangle((x, max(bottom - thick, top), end, bottom), fill=color)
+    for y in begins(top, bottom, 2 * step):
+        end = min(y + step, bottom)
+        sketch.draw.rectangle((left, y, min(left + thick, right), end), fill=color)
+        sketch.draw.rectangle((max(right - thick, left), y, right, end), fill=color)
+
+
+def begins(first: float, last: float, step: float) -> list[float]:
+    """Where dashes begin, from the first place to the last, which may be one of them."""
+    return [place for place in np.arange(first, last + 1, step).tolist() if place <= last]
 
 
 def contrast(color: Color) -> Color:
@@ -103,6 +133,8 @@ def contrast(color: Color) -> Color:
 @lru_cache(maxsize=8)
 def text_font(size: int) -> Font:
     """Pillow's own font, so that pictures are the same everywhere."""
+    from PIL import ImageFont
+
     return ImageFont.load_default(size)
 
 

@@ -220,6 +220,39 @@ class Seconds:
 
 
 @dataclass(frozen=True)
+class FromMask:
+    """A way to make annotations of a mask, which ``weaken`` has an option for: its ``name``, and ``help``.
+
+    ``make`` gives the value of what the mask shows. If it marks segments ``everywhere``, be they things or
+    not, all that is there is named, too. If it comes with ``tags``, these are made whenever it is asked for.
+    """
+
+    name: str
+    make: Callable[[Content], Any]
+    help: str
+    everywhere: bool = False
+    tags: bool = False
+
+
+@dataclass(frozen=True)
+class Inaccuracy:
+    """How far annotations that are made of masks are off, which ``weaken`` has an option for.
+
+    The option has a ``name``, a number from 0 to ``most`` in a ``unit``, and ``help``; ``check`` raises for
+    other numbers. ``apply`` gives the value of an image that is off by such a number, given the image's shape
+    [H, W], its name, and a random state. Who asks for it asks for the annotations, too, if it ``makes`` them.
+    """
+
+    name: str
+    unit: str
+    most: float
+    help: str
+    check: Callable[[float], None]
+    apply: Callable[[Any, float, Sequence[int], str, int], Any]
+    makes: bool = True
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of annotation: its name, which is the field of ``PixelAnnotation``, and where it is kept.
 
@@ -227,8 +260,8 @@ class Kind:
     says how much it tells of where things are: 0 nothing, 1 something, 2 all. ``mended`` is the part of a
     model's expected error, in what an annotation speaks of, that it takes away. ``draw`` shows a value on its
     image. ``fill`` is what one would paint who knows no better: places in superpixels [H, W], with a label.
-    ``weaken`` makes the value of an image whose mask is known; it is None for masks themselves. If it marks
-    segments ``everywhere``, be they things or not, all that is there is named, too.
+    ``weaken`` are ways to make the value of an image whose mask is known, the usual one first; masks have
+    none. What is made can be off by an ``inaccuracy``.
 
     ``term`` is what a value says of superpixels, which stands beside what other kinds say; labels that are
     named are then what it ``says``, unless ``sorts`` tells of a value what it says of which labels; others
@@ -247,8 +280,8 @@ class Kind:
     mended: float
     draw: Callable[[Sketch, Any], None]
     fill: Callable[[Any, IndexArray], Iterable[tuple[Places, int]]] = no_places
-    weaken: Callable[[Content], Any] | None = None
-    everywhere: bool = False
+    weaken: tuple[FromMask, ...] = ()
+    inaccuracy: Inaccuracy | None = None
     says: Says | None = None
     sorts: Callable[[Any], Mapping[Says, Sequence[int]]] | None = None
     absent: Callable[[Any], Sequence[int]] = no_labels

@@ -56,14 +56,13 @@ class Object:
 class Content:
     """What of an image is to be annotated weakly.
 
-    ``named`` are labels to be named, ``outlined`` objects to be drawn around, and ``clicked`` segments to be
-    clicked on. ``segments`` are all that there are, things or not, of an image of the ``shape`` [H, W].
+    ``named`` are labels to be named, and ``objects`` things to be drawn around or clicked on. ``segments``
+    are all that there are, things or not, of an image of the ``shape`` [H, W].
     ``shares`` are those of all labels among pixels that have one.
     """
 
     named: tuple[int, ...]
-    outlined: Sequence[Object] = ()
-    clicked: Sequence[Object] = ()
+    objects: Sequence[Object] = ()
     segments: Sequence[Object] = ()
     shape: tuple[int, int] = (0, 0)
     shares: Mapping[int, float] = field(default_factory=dict)

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from multiutility.annotations.scribbled import Scribbled, Stroke
 from multiutility.annotations.term import Mark
 from multiutility.arrays import BoolArray, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast
 from multiutility.kinds.grid import Grid
-from multiutility.kinds.kind import IndexImages, Kind, Page, Seconds, Words, nearest
+from multiutility.kinds.kind import FromMask, IndexImages, Kind, Page, Seconds, Words, nearest
 from multiutility.kinds.mask import label_histograms
 from multiutility.kinds.medial import medial_path, thickened
 from multiutility.kinds.objects import NEIGHBORS, Content, labels_of
@@ -100,7 +99,8 @@ def fill_strokes(scribbles: NDArray[np.uint8], regions: IndexArray) -> Iterator[
 
 def draw_strokes(sketch: Sketch, scribbles: NDArray[np.uint8]) -> None:
     """Strokes in their colors, with a rim; each label has its name at its first pixel."""
-    # Who only reads datasets need not wait for it.
+    # Who only reads datasets need not wait for them.
+    from PIL import Image  # noqa: PLC0415
     from scipy import ndimage  # noqa: PLC0415
 
     for label in labels_of(scribbles):
@@ -121,8 +121,14 @@ SCRIBBLES = Kind(
     mended=0.7,  # it leaves open where the segment ends
     draw=draw_strokes,
     fill=fill_strokes,
-    weaken=scribble,
-    everywhere=True,
+    weaken=(
+        FromMask(
+            "scribbles",
+            scribble,
+            "Make a stroke in every segment, stuff too, and tags of all labels.",
+            everywhere=True,
+        ),
+    ),
     says=Scribbled.says,
     term=scribbles_term,
     strength=stroke_strength,

@@ -16,7 +16,7 @@ from multiutility.annotations.term import Mark
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.kinds.drawing import Sketch, contrast
 from multiutility.kinds.grid import Grid
-from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
+from multiutility.kinds.kind import FromMask, Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content, Object
 from multiutility.kinds.problems import Problem, extent, raise_problem
 
@@ -119,8 +119,13 @@ def pole(pixels: BoolArray) -> tuple[int, int]:
 
 
 def click(content: Content) -> tuple[PixelSeed, ...]:
+    """A point in each object."""
+    return tuple(map(seed_of, content.objects))
+
+
+def click_everywhere(content: Content) -> tuple[PixelSeed, ...]:
     """A point in each segment."""
-    return tuple(map(seed_of, content.clicked))
+    return tuple(map(seed_of, content.segments))
 
 
 def fill_seeds(seeds: Sequence[PixelSeed], regions: IndexArray) -> Iterator[tuple[BoolArray, int]]:
@@ -152,7 +157,15 @@ SEEDS = Kind(
     mended=0.5,  # it leaves open how far the object reaches
     draw=draw_seeds,
     fill=fill_seeds,
-    weaken=click,
+    weaken=(
+        FromMask("seeds", click, "Make seeds of things."),
+        FromMask(
+            "points",
+            click_everywhere,
+            "Make seeds of every segment, stuff too, and tags of all labels.",
+            everywhere=True,
+        ),
+    ),
     says=Seeded.says,
     term=seeds_term,
     strength=seed_strength,

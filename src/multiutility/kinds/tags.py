@@ -13,7 +13,7 @@ from multiutility.annotations.tagged import Tagged
 from multiutility.annotations.term import Says, Term
 from multiutility.kinds.drawing import Sketch
 from multiutility.kinds.grid import Grid
-from multiutility.kinds.kind import Kind, Page, Seconds, Table, Words
+from multiutility.kinds.kind import FromMask, Inaccuracy, Kind, Page, Seconds, Table, Words
 from multiutility.kinds.objects import Content
 from multiutility.kinds.problems import Problem
 
@@ -117,6 +117,13 @@ def drop_tags(tags: Sequence[Tag], share: float, name: str, random_state: int = 
     return tuple(OpenTag(label_of(tag)) for tag, keep in zip(tags, kept.tolist(), strict=True) if keep)
 
 
+def forget(
+    tags: Sequence[Tag], share: float, _shape: Sequence[int], name: str, random_state: int
+) -> tuple[OpenTag, ...]:
+    """Open tags of an image, some of them dropped."""
+    return drop_tags(tags, share, name, random_state)
+
+
 def check_probability(share: float) -> None:
     """Raise unless tags can be dropped with this probability."""
     if not 0 <= share < 1:
@@ -147,7 +154,16 @@ TAGS = Kind(
     level=0,
     mended=0.0,
     draw=draw_tags,
-    weaken=name,
+    weaken=(FromMask("tags", name, "Make tags."),),
+    inaccuracy=Inaccuracy(
+        "drop_tags",
+        "PROBABILITY",
+        0.99,
+        "Leave out each tag but one with this probability, such as 0.3, and make tags open.",
+        check_probability,
+        forget,
+        makes=False,  # it is for those that are made anyway
+    ),
     says=Tagged.says,
     sorts=sort_tags,
     absent=absent_labels,

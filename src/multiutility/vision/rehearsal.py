@@ -13,7 +13,7 @@ import numpy as np
 
 from multiutility.annotations.lines import MARGIN
 from multiutility.arrays import FloatArray
-from multiutility.kinds import KINDS, WEAKENED, PixelAnnotation
+from multiutility.kinds import KINDS, PixelAnnotation
 from multiutility.kinds.boxes import PixelBox, box_of, loosen
 from multiutility.kinds.objects import Content, labels_of, objects_of, shares_of
 from multiutility.kinds.tags import drop_tags, is_open
@@ -164,8 +164,8 @@ def rehearsal(annotation: PixelAnnotation, style: Style, name: str = "") -> Pixe
     values = {}
     for kind in styled:
         own = [one for one in objects if one.label in style.labels[kind.name]]
-        content = Content(present, own, own, own, annotation.mask.shape, shares_of(annotation.mask))
-        values[kind.name] = WEAKENED[kind.name](content)
+        content = Content(present, own, own, annotation.mask.shape, shares_of(annotation.mask))
+        values[kind.name] = kind.weaken[0].make(content)
     made, shape = PixelAnnotation(**values), annotation.mask.shape
     larger = style.margin / (1 - style.margin)
     boxes = [loosen(box, larger, shape) if box.label in style.loose else box for box in made.boxes]

@@ -1,7 +1,7 @@
 """Weak annotations out of full masks: tags, boxes and seeds, and which images keep their masks.
 
 Masks are uint8 [H, W] with 0 for void and label + 1. Everything that is made of one mask depends on this mask
-alone; the random state only decides which images keep theirs.
+alone; the random state decides which images keep theirs, and how what is made is off, if it is to be.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from multiutility.arrays import BoolArray, FloatArray
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.writing import NewSample
-from multiutility.kinds import KINDS, WEAKENED, Kind, PixelAnnotation
-from multiutility.kinds.areas import check_noise, noisy
-from multiutility.kinds.boxes import check_share, loosen
+from multiutility.kinds import INACCURATE, KINDS, WEAKENED, Kind, PixelAnnotation
+from multiutility.kinds.kind import FromMask
 from multiutility.kinds.objects import SPECK, Content, Mask, labels_of, objects_of, shares_of
-from multiutility.kinds.seeds import SEEDS
-from multiutility.kinds.tags import TAGS, check_probability, drop_tags
+from multiutility.kinds.tags import TAGS
 
 
 def has_other(mask: Mask, void_share: float = 0.3) -> bool:
@@ -67,16 +65,15 @@ def weak_annotation(
     classes: Classes,
     instances: NDArray[Any] | None = None,
     *,
-    points: bool = False,
     speck: float = SPECK,
-    **kinds: bool,
+    **wanted: bool,
 ) -> PixelAnnotation:
     """What is left of a mask: boxes and seeds of things, and tags for all labels that have neither.
 
-    ``kinds`` are those to make, such as ``boxes=True``; tags are made unless ``tags=False``. With ``points``,
-    everything has seeds, one in each of its segments: an object of a thing, or a connected part of another
-    label. All labels are then tagged, too, those of specks included: nothing else is there. So it is with
-    kinds that are made ``everywhere``.
+    ``wanted`` are those of ``WEAKENED`` to make, such as ``boxes=True``; tags are made unless ``tags=False``.
+    With ``points``, everything has seeds, one in each of its segments: an object of a thing, or a connected
+    part of another label. All labels are then tagged, too, those of specks included: nothing else is there.
+    So it is with all that are made ``everywhere``.
 
     >>> mask = np.array([[1, 1, 1, 1], [1, 2, 2, 1]], dtype=np.uint8)
     >>> from multiutility.datasets.classes import LabelClass
@@ -90,36 +87,36 @@ def weak_annotation(
     >>> both.tags, both.seeds
     ((0, 1), (PixelSeed(label=0, x=1, y=0), PixelSeed(label=1, x=1, y=1)))
     """
-    wanted = wanted_kinds(kinds, points)
+    ways = chosen_ways(wanted)
     present, shares = labels_of(mask), shares_of(mask)
-    things = things_of(mask, classes) if any(kind.placed for kind in wanted) else ()
+    things = things_of(mask, classes) if any(kind.placed for kind, _ in ways) else ()
     objects = objects_of(mask, things, instances, speck)
-    if points or any(kind.everywhere for kind in wanted):
+    if any(way.everywhere for _, way in ways):
         rest = objects_of(mask, [k for k in present if k not in things], speck=speck)
         segments = sorted([*objects, *rest], key=lambda segment: segment.label)
-        content = Content(present, objects, segments if points else objects, segments, mask.shape, shares)
+        content = Content(present, objects, segments, mask.shape, shares)
     else:
         placed = {thing.label for thing in objects}
         named = tuple(k for k in present if k not in placed)
-        content = Content(named, objects, objects, shares=shares)
-    return PixelAnnotation(**{kind.name: WEAKENED[kind.name](content) for kind in wanted})
+        content = Content(named, objects, shares=shares)
+    return PixelAnnotation(**{kind.name: way.make(content) for kind, way in ways})
 
 
-def wanted_kinds(kinds: Mapping[str, bool], points: bool) -> list[Kind]:
-    """Return the kinds to make: tags, unless they are not wanted, and those that are; points have both.
+def chosen_ways(wanted: Mapping[str, bool]) -> list[tuple[Kind, FromMask]]:
+    """Return the ways to make what is wanted, with their kinds; tags are, unless the contrary is said.
 
-    >>> [kind.name for kind in wanted_kinds({"boxes": True}, points=False)]
-    ['tags', 'boxes']
+    Of two ways to make a kind, the later one counts.
+
+    >>> [way.name for _, way in chosen_ways({"points": True, "tags": False})]
+    ['tags', 'points']
     """
-    unknown = [name for name in kinds if name not in WEAKENED]
+    unknown = [name for name in wanted if name not in WEAKENED]
     if unknown:
-        raise TypeError(f"no weak annotations {unknown[0]!r}: there are {', '.join(WEAKENED)} and points")
-    chosen = {TAGS.name: True, **kinds}
-    if points:
-        chosen |= {SEEDS.name: True}
-    if points or any(kind.everywhere and chosen.get(kind.name) for kind in KINDS):
+        raise TypeError(f"no weak annotations {unknown[0]!r}: there are {', '.join(WEAKENED)}")
+    chosen = {TAGS.name: True, **wanted}
+    if any(way.everywhere and chosen.get(way.name) for way in WEAKENED.values()):
         chosen |= {TAGS.name: True}
-    return [kind for kind in KINDS if chosen.get(kind.name)]
+    return [(kind, way) for kind in KINDS for way in kind.weaken if chosen.get(way.name)]
 
 
 def sample_subset(
@@ -175,18 +172,16 @@ class Weakened:
     """The images of a dataset with weak annotations, made while they are iterated over.
 
     ``kept`` are the names of the images that keep their masks; ``classes`` has ``other`` if that was asked
-    for.
+    for. ``wanted`` are the annotations to make, by the names of ``WEAKENED``, and ``amounts`` say how far
+    these are off, by those of ``INACCURATE``.
     """
 
     classes: Classes
     kept: frozenset[str]
     dataset: DatasetFolder
-    kinds: Mapping[str, bool]
-    points: bool
+    wanted: Mapping[str, bool]
+    amounts: Mapping[str, float]
     other: bool
-    loosen_boxes: float = 0.0
-    area_noise: float = 0.0
-    drop_tags: float = 0.0
     random_state: int = 0
 
     def __len__(self) -> int:
@@ -202,18 +197,18 @@ class Weakened:
             if sample.name in self.kept:
                 annotation = PixelAnnotation(mask=mask, instances=annotation.instances)
             else:
-                ids = annotation.instances
-                annotation = weak_annotation(mask, self.classes, ids, points=self.points, **self.kinds)
-                if self.loosen_boxes:
-                    boxes = (loosen(box, self.loosen_boxes, mask.shape) for box in annotation.boxes)
-                    annotation = replace(annotation, boxes=tuple(boxes))
-                if self.area_noise:
-                    areas = noisy(annotation.areas, self.area_noise, sample.name, self.random_state)
-                    annotation = replace(annotation, areas=areas)
-                if self.drop_tags:
-                    tags = drop_tags(annotation.tags, self.drop_tags, sample.name, self.random_state)
-                    annotation = replace(annotation, tags=tags)
+                made = weak_annotation(mask, self.classes, annotation.instances, **self.wanted)
+                annotation = self._inaccurate(made, mask.shape, sample.name)
         return NewSample(sample.name, sample.path, annotation)
+
+    def _inaccurate(self, made: PixelAnnotation, shape: Sequence[int], name: str) -> PixelAnnotation:
+        """The annotation of an image with all that is off."""
+        values = {}
+        for kind in KINDS:
+            one = kind.inaccuracy
+            if one is not None and (amount := self.amounts.get(one.name)):
+                values[kind.name] = one.apply(made.value(kind), amount, shape, name, self.random_state)
+        return replace(made, **values)
 
 
 def weaken(
@@ -221,25 +216,21 @@ def weaken(
     random_state: int | np.random.Generator = 0,
     keep_masks: int | Sequence[str] = 0,
     *,
-    points: bool = False,
     other: bool = False,
-    loosen_boxes: float = 0.0,
-    area_noise: float = 0.0,
-    drop_tags: float = 0.0,
-    **kinds: bool,
+    **options: float,
 ) -> Weakened:
     """Weak annotations in place of masks, for all images but some, see ``weak_annotation`` and ``Weakened``.
 
     ``keep_masks`` are the images that keep theirs, by name, or how many, see ``sample_subset``. Images
     without a mask stay as they are. With ``other``, void is a class of its own where ``has_other`` says so,
-    in masks that are kept, too. With ``loosen_boxes``, boxes are larger by this share, and loose. With
-    ``area_noise``, areas are off by about this part of themselves, see ``noisy``. With ``drop_tags``, each
-    tag is left out with this probability, and tags are open; see ``drop_tags`` of tags.
+    in masks that are kept, too. Other ``options`` are what to make, as ``boxes=True``, by the names of
+    ``WEAKENED``, and how far it is off, as ``loosen_boxes=0.2``, by those of ``INACCURATE``.
     """
-    check_share(loosen_boxes)
-    check_noise(area_noise)
-    check_probability(drop_tags)
-    wanted_kinds(kinds, points)  # raises for names that are none
+    amounts = {name: options.pop(name) for name in INACCURATE if name in options}
+    for name, amount in amounts.items():
+        INACCURATE[name].check(amount)
+    wanted = {name: bool(value) for name, value in options.items()}
+    chosen_ways(wanted)  # raises for names that are none
     classes = dataset.classes.with_other() if other and dataset.classes.other is None else dataset.classes
     masked = [sample for sample in dataset if "mask" in sample.kinds]
     if isinstance(keep_masks, int | np.integer):
@@ -250,8 +241,7 @@ def weaken(
         kept = list(keep_masks)
         check_names(kept, [sample.name for sample in masked])
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    changes = (loosen_boxes, area_noise, drop_tags)
-    return Weakened(classes, frozenset(kept), dataset, kinds, points, other, *changes, seed)
+    return Weakened(classes, frozenset(kept), dataset, wanted, amounts, other, seed)
 
 
 def label_table(samples: Sequence[Sample], classes: Classes, other: bool) -> BoolArray:
