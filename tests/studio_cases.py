@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
-from multiutility.kinds import PixelAnnotation, PixelBox
+from multiutility.kinds import TABLES, PixelAnnotation, PixelBox
 from multiutility.studio.app import make_app
 from multiutility.studio.places import Places
 from multiutility.studio.server import Server, bound
@@ -90,7 +90,8 @@ def packed(mask: NDArray[np.uint8]) -> bytes:
 
 def marks(tags: Any = (), boxes: Any = (), seeds: Any = ()) -> dict[str, list[Any]]:
     """As the page sends marks."""
-    return {"tags": list(tags), "boxes": list(boxes), "seeds": list(seeds), "areas": []}
+    some = {"tags": list(tags), "boxes": list(boxes), "seeds": list(seeds)}
+    return {**{name: [] for name in TABLES}, **some}
 
 
 @contextmanager

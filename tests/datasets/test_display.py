@@ -14,7 +14,7 @@ from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.display import N_THUMBNAILS, THUMBNAIL
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.writing import NewSample, write_dataset
-from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
+from multiutility.kinds import BY_DETAIL, PixelAnnotation, PixelBox, PixelSeed
 from pieces import texts
 
 CLASSES = Classes([LabelClass("<b>sky</b>", (1, 2, 3)), LabelClass('"cow" & calf', (4, 5, 6), "thing")])
@@ -37,13 +37,10 @@ def written(path: Path, count: int) -> DatasetFolder:
 def test_counts_classes_and_pictures(tmp_path: Path) -> None:
     html = written(tmp_path / "a<i>b", 10)._repr_html_()
     # With tags, with boxes, with seeds, with masks, and with nothing: of 10, in turns of 4.
-    cells = [
-        text
-        for text in texts(html)
-        if text in {"mask", "boxes", "scribbles", "seeds", "tags", "areas", "nothing"} or text.isdigit()
-    ]
-    counts = ["mask", "2", "boxes", "3", "scribbles", "0", "seeds", "3", "areas", "0", "tags", "6"]
-    assert cells == [*counts, "nothing", "2"]
+    names = [kind.name for kind in BY_DETAIL]
+    cells = [text for text in texts(html) if text in {*names, "nothing"} or text.isdigit()]
+    counts = {**dict.fromkeys(names, "0"), "mask": "2", "boxes": "3", "seeds": "3", "tags": "6"}
+    assert cells == [*(text for pair in counts.items() for text in pair), "nothing", "2"]
     assert "<b>sky</b>" in texts(html)
     assert '"cow" & calf' in texts(html)
     assert "#040506" in html

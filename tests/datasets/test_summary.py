@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from multiutility.datasets import DatasetFolder, summarize
+from multiutility.kinds import KINDS
 
 
 def test_numbers_of_a_small_dataset(folder: Path) -> None:
@@ -54,16 +55,15 @@ def test_images_with_open_tags_are_counted(folder: Path) -> None:
 def test_numbers_for_machines(folder: Path) -> None:
     data = summarize(DatasetFolder(folder)).to_dict()
     assert json.loads(json.dumps(data)) == data
+    others = {kind.name: 0 for kind in KINDS if kind.name != "mask"}
     assert data["classes"][2] == {
+        **others,
         "name": "cow",
         "kind": "thing",
         "rare": True,
         "pixels": 6,
         "masks": 1,
-        "tags": 0,
         "boxes": 2,
         "seeds": 2,
-        "scribbles": 0,
-        "areas": 0,
     }
     assert data["sizes"]["median"] == [4, 6]

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from multiutility.kinds import (
     BY_DETAIL,
+    INACCURATE,
     INDEX_IMAGES,
     KINDS,
     TABLES,
+    WEAKENED,
     PixelAnnotation,
     PixelArea,
     PixelBox,
@@ -52,6 +54,14 @@ def test_a_kind_has_either_a_table_or_index_images_of_its_own() -> None:
     assert not set(TABLES) & set(INDEX_IMAGES)
     places = [one.file for one in TABLES.values()] + [one.folder for one in INDEX_IMAGES.values()]
     assert len(set(places)) == len(KINDS)
+
+
+def test_all_but_masks_are_made_of_masks_by_options_of_their_own() -> None:
+    assert [kind.name for kind in KINDS if not kind.weaken] == ["mask"]
+    # The usual way, which rehearsals take, has the name of the kind.
+    assert all(kind.weaken[0].name == kind.name for kind in KINDS if kind.weaken)
+    assert sum(len(kind.weaken) for kind in KINDS) == len(WEAKENED)
+    assert not set(WEAKENED) & set(INACCURATE)
 
 
 @pytest.mark.parametrize("name", TABLES)

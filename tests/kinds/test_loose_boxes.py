@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -25,9 +26,12 @@ from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import MARKS, clues_of
 from multiutility.learning.starts.soft_labels import least_sizes
 from multiutility.problem import LabelingProblem
+from multiutility.vision.photo import photos
 from multiutility.vision.rasterize import rasterize
 from multiutility.vision.rehearsal import margin_of, rehearsal, styles_of
+from multiutility.vision.training_set import AnnotatedPhoto, TrainingSet
 from multiutility.vision.weaken import weaken
+from toy import CLASSES, COW, toy_picture, toy_preset
 
 HEADER = "image,label,left,top,right,bottom"
 REGIONS = np.arange(9, dtype=np.int32).reshape(3, 3)
@@ -291,3 +295,25 @@ def test_formats_keep_loose_boxes_or_refuse_them(tmp_path: Path) -> None:
 
 def test_margins_of_loosened_boxes_are_half_on_each_side() -> None:
     assert loosen(PixelBox(0, 10, 10, 20, 30), 0.5, (100, 100)) == PixelBox(0, 7.5, 5, 22.5, 35, tight=False)
+
+
+def test_annotations_are_read_once_more_for_loose_boxes_only() -> None:
+    rng, reads = np.random.default_rng(0), list[int]()
+    pictures = [toy_picture(rng) for _ in range(3)]
+
+    def read_all(*, tight: bool) -> list[int]:
+        boxes = (PixelBox(COW, 10, 20, 30, 30, tight=tight),)
+        said = [PixelAnnotation(mask=pictures[0][1]), *[PixelAnnotation(tags=(0,), boxes=boxes)] * 2]
+
+        def read(n: int) -> PixelAnnotation:
+            reads.append(n)
+            return said[n]
+
+        reads.clear()
+        taken = photos([image for image, _ in pictures])
+        annotated = [AnnotatedPhoto(photo, partial(read, n)) for n, photo in enumerate(taken)]
+        TrainingSet.prepare(annotated, CLASSES, toy_preset(), 640).annotations(beta=1.0)
+        return sorted(reads)
+
+    assert read_all(tight=True) == [0, 1, 2]
+    assert read_all(tight=False) == [0, 0, 1, 1, 2, 2]

@@ -163,7 +163,7 @@ def test_the_column_of_loose_boxes_comes_with_the_first_of_them(folder: Path) ->
         marks(seeds=[{"label": "cow", "x": 0.5, "y": 0}]),
         marks(["sky"] * 10_001),
         {"tags": []},
-        {"tags": "sky", "boxes": [], "seeds": [], "areas": []},
+        {**marks(), "tags": "sky"},
         [],
         None,
     ],

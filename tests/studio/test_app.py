@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from multiutility.cli import app
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask, write_mask
+from multiutility.kinds import BY_DETAIL
 from multiutility.studio import review
 from studio_cases import (
     COW,
@@ -39,16 +40,13 @@ def test_dataset_and_images(client: httpx.Client) -> None:
     found = client.get("/api/dataset").json()
     assert [one["name"] for one in found["classes"]] == ["grass", "sky", "cow"]
     assert (found["name"], found["model"], found["splits"]) == ("meadow", None, [])
-    assert [(one["name"], one["badge"]) for one in found["kinds"]] == [
-        ("mask", "mask"),
-        ("boxes", "boxes"),
-        ("scribbles", "scribbles"),
-        ("seeds", "points"),
-        ("areas", "areas"),
-        ("tags", "tags"),
-    ]
-    columns = [None, ["left", "top", "right", "bottom"], None, ["x", "y"], ["share"], []]
-    assert [one["columns"] for one in found["kinds"]] == columns
+    shown = {one["name"]: (one["badge"], one["columns"]) for one in found["kinds"]}
+    assert list(shown) == [kind.name for kind in BY_DETAIL]
+    assert {one["name"] for one in found["kinds"] if not one["placed"]} >= {"tags", "areas"}
+    assert (shown["mask"], shown["scribbles"]) == (("mask", None), ("scribbles", None))
+    assert shown["boxes"] == ("boxes", ["left", "top", "right", "bottom"])
+    assert shown["seeds"] == ("points", ["x", "y"])
+    assert (shown["areas"], shown["tags"]) == (("areas", ["share"]), ("tags", []))
     while (listed := client.get("/api/images").json())["unread"]:
         time.sleep(0.01)
     rows = {row["name"]: row for row in listed["images"]}
@@ -169,7 +167,7 @@ def test_without_a_model(client: httpx.Client) -> None:
     assert [one["name"] for one in found["suggestions"]] == ["drei ü"]
     state = client.get("/api/training").json()
     assert state["status"] == "none"
-    counts = {"mask": 1, "boxes": 1, "scribbles": 0, "seeds": 0, "areas": 0, "tags": 1}
+    counts = {**{kind.name: 0 for kind in BY_DETAIL}, "mask": 1, "boxes": 1, "tags": 1}
     assert state["annotated"] == {"any": 2, "images": 3, **counts}
 
 

@@ -115,6 +115,7 @@ class Studio:
                 {
                     "name": one.name,
                     "columns": one.table and one.table.columns,
+                    "placed": one.placed,
                     "single": one.table is not None and one.table.single,
                     **asdict(one.page),
                 }

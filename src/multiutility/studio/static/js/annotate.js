@@ -8,7 +8,7 @@ import { h, swatch, toast, typing } from "./dom.js";
 import { Labels, isTagged, labelOfKey, newLabelButton } from "./labels.js";
 import { MaskPanel, StrokePanel } from "./panels.js";
 import { Regions } from "./regions.js";
-import { changes, neighbor, state, updateImage } from "./state.js";
+import { changes, neighbor, placedMarks, state, updateImage } from "./state.js";
 import { StrokeLayer, countStrokes } from "./strokes.js";
 import { TOOLS, colorOf } from "./tools.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
@@ -262,7 +262,7 @@ class AnnotatePage {
     const open = marks.tags.some((tag) => tag.label !== undefined);
     const tagged = marks.tags.some((tag) => isTagged(tag, name));
     const tags = tagged ? others : [...others, open ? { label: name, present: 1 } : name];
-    if (!tagged && (this.strokes.has(name) || [...marks.boxes, ...marks.seeds].some((mark) => mark.label === name))) {
+    if (!tagged && (this.strokes.has(name) || placedMarks(marks).some((mark) => mark.label === name))) {
       toast(`${name} has boxes, points or scribbles in this picture, so it is there.`);
     }
     this.document.setMarks({ ...marks, tags });

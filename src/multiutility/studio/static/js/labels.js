@@ -2,7 +2,7 @@
 
 import { RequestError } from "./api.js";
 import { h, percent, swatch } from "./dom.js";
-import { addClass, state } from "./state.js";
+import { addClass, placedMarks, state } from "./state.js";
 
 // Without T, C, B, P, S, M, E, F, which are tools.
 export const KEYS = "1234567890qwryuioadghjklzxvn";
@@ -38,7 +38,7 @@ export class Labels {
   update(marks, strokes, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
-      const found = Object.entries(marks).flatMap(([kind, some]) => (["tags", "areas"].includes(kind) ? [] : some)).filter((mark) => mark.label === name);
+      const found = placedMarks(marks).filter((mark) => mark.label === name);
       const drawn = found.length + (strokes.get(name) ?? 0);
       const share = marks.areas.find((area) => area.label === name)?.share;
       const there = drawn > 0 || share > 0;

@@ -39,6 +39,11 @@ export function markKinds() {
   return state.dataset.kinds.filter((kind) => kind.columns);
 }
 
+// Marks that are somewhere in the picture.
+export function placedMarks(marks) {
+  return markKinds().filter(({ placed }) => placed).flatMap(({ name }) => marks[name]);
+}
+
 // Names of the labels of all marks; a tag is nothing but its name.
 function labelsOf(marks) {
   return markKinds().flatMap(({ name }) => marks[name].map((mark) => mark.label ?? mark));
