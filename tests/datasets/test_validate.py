@@ -201,7 +201,7 @@ def test_boxes_may_reach_a_pixel_beyond(folder: Path) -> None:
 
 
 def test_broken_classes_do_not_hide_other_problems(folder: Path) -> None:
-    replace("classes.csv", "grass\n")(folder)
+    replace("classes.csv", "label\n")(folder)
     append("seeds.csv", "a,cow,6,0\n")(folder)
     assert [one.file for one in validate(folder)] == ["classes.csv", "seeds.csv"]
 

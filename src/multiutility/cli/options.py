@@ -315,9 +315,9 @@ def check_writable(out: Path) -> None:
 
 def parts_of(folder: Path) -> list[Path]:
     """Return all that commands read of a dataset; whether it is there, or not."""
-    from multiutility.datasets.contents import PARTS  # noqa: PLC0415
+    from multiutility.datasets.contents import PARTS, root_images  # noqa: PLC0415
 
-    return [folder / part for part in PARTS]
+    return [*(folder / part for part in PARTS), *root_images(folder)]
 
 
 def file_outputs(command: str, files: Sequence[Path], sources: Sources, overwrite: bool) -> Outputs:

@@ -3,18 +3,20 @@
 # ruff: noqa: PLC0415 -- each command imports what it needs: help must not take seconds.
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from multiutility.cli.data import check_folder
 from multiutility.cli.messages import guarded, tell
-from multiutility.cli.options import DatasetArgument
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of pictures, or dataset folder.")]
 
 
 @guarded
 def studio(
-    folder: DatasetArgument,
+    folder: FolderArgument,
     port: Annotated[
         int | None,
         typer.Option("--port", min=1, max=65535, help="Where it listens; by default 8765, if that is free."),
@@ -23,7 +25,8 @@ def studio(
 ) -> None:
     """Label images, train and review in the browser; nothing leaves this machine.
 
-    Writes the same files as all other commands read. The model is DIR/studio/model.safetensors.
+    Any folder of pictures will do: labels are made in the page. Writes the same files as all other commands
+    read, and never changes a picture. The model is DIR/studio/model.safetensors.
 
     Example: [b]multiutility studio DIR[/b]
     """

@@ -23,6 +23,8 @@ from multiutility.kinds.problems import Problem, shown
 T = TypeVar("T")
 
 COLUMNS = ("name", "color", "kind", "rare")
+# What people head a list of classes with by mistake; other first rows are classes.
+HEADS = frozenset({"names", "class", "classes", "label", "labels", "category", "categories"})
 # What may be written, and what it means.
 KIND: dict[str, Kind] = {"": "stuff", **{kind: kind for kind in KINDS}}
 RARE = {"": False, "0": False, "1": True}
@@ -31,11 +33,12 @@ RARE = {"": False, "0": False, "1": True}
 def read_classes(path: Path) -> tuple[Classes | None, list[DatasetError]]:
     """Classes, and all that is wrong with their table; fields but the name may be empty or missing.
 
+    A plain list of names, without a header, is a table, too.
     What is wrong is replaced, so that the labels of the others are known; None if there is no class.
     """
     problems: list[DatasetError] = []
     classes: dict[str, LabelClass] = {}
-    for row, fields in read_table(path, COLUMNS[:1], COLUMNS[1:], problems):
+    for row, fields in read_table(path, COLUMNS[:1], COLUMNS[1:], problems, HEADS):
         wrong: list[Problem] = []
         one = parse_class(fields, row, classes, wrong)
         classes[one.name] = one

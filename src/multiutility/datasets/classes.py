@@ -66,6 +66,13 @@ class Classes(Sequence[LabelClass]):
             raise ValueError(f"class {twice!r} is there twice: names of classes must differ")
 
     @classmethod
+    def none(cls) -> Classes:
+        """No classes yet, as of a folder of pictures that nobody has named anything in."""
+        found = cls.__new__(cls)
+        found._classes, found._labels = (), {}
+        return found
+
+    @classmethod
     def from_names(cls, names: Iterable[str]) -> Classes:
         """Classes of kind ``stuff`` with these names, and colors that differ."""
         return cls(LabelClass(name, standard_color(k)) for k, name in enumerate(names, start=1))

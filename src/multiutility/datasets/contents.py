@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -43,7 +44,8 @@ class Contents:
     """All that tables and file names tell, by image, with what must be mended before it can be used.
 
     ``files`` are index images, and ``entries`` those of tables, both by kind of annotation. ``strays`` are
-    files that are not used, which does no harm.
+    files that are not used, which does no harm. ``missing`` are images that are not there, with how many rows
+    of which tables name them, if these are not problems.
     """
 
     classes: Classes | None
@@ -54,10 +56,16 @@ class Contents:
     entries: dict[str, Entries[Any]] = field(default_factory=dict)
     problems: list[DatasetError] = field(default_factory=list)
     strays: list[DatasetError] = field(default_factory=list)
+    missing: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def read_contents(folder: Path) -> Contents:
-    """Read a dataset folder; raises nothing, but collects all problems."""
+def read_contents(folder: Path, *, lenient: bool = False) -> Contents:
+    """Read a dataset folder; raises nothing, but collects all problems.
+
+    Images are in ``images``, or if there are none, directly in the folder. A ``lenient`` reader takes any
+    folder of pictures: there need be no classes, files that cannot be images of the dataset are strays, and
+    rows of images that are not there are left out.
+    """
     if not folder.is_dir():
         missing = DatasetError(folder, None, "there is no such folder", "correct the path")
         return Contents(None, problems=[missing])
@@ -65,25 +73,35 @@ def read_contents(folder: Path) -> Contents:
     linked = [error for part in PARTS if (error := home.problem(folder / part))]
     if linked:
         return Contents(None, problems=linked)
-    classes, problems = read_classes(folder / CLASSES)
+    blank = lenient and is_blank(folder / CLASSES)
+    classes, problems = (Classes.none(), []) if blank else read_classes(folder / CLASSES)
     strays: list[DatasetError] = []
-    images = list_files(home, IMAGES, tuple(FORMATS), problems, strays)
+    unfit = strays if lenient else problems
+    images = list_files(home, IMAGES, tuple(FORMATS), unfit, strays)
+    images = images or list_paths(home, "", root_images(folder), tuple(FORMATS), unfit, strays)
     files = {
         kind: list_files(home, one.folder, (".png",), problems, strays) for kind, one in INDEX_IMAGES.items()
     }
     instances = list_files(home, INSTANCES, (".png",), problems, strays)
     splits = list_files(home, SPLITS, (".txt",), problems, strays)
     if not images:
-        problems.append(DatasetError(folder / IMAGES, None, "there are no images", "put images there"))
+        fix = f"put images there, or directly into {folder.name or folder}"
+        problems.append(DatasetError(folder / IMAGES, None, "there are no images", fix))
     for name, path in chain.from_iterable(one.items() for one in (*files.values(), instances)):
         if name not in images:
             strays.append(DatasetError(path, None, "there is no image of this name", "rename or remove it"))
     names, labels = ImageNames(images), Labels(classes)
+    lost: dict[str, Counter[str]] = {}
     entries = {
-        kind: read_entries(folder / table.file, table, names, labels, problems)
+        kind: read_entries(folder / table.file, table, names, labels, problems, lost if lenient else None)
         for kind, table in TABLES.items()
     }
-    return Contents(classes, images, files, instances, splits, entries, problems, strays)
+    return Contents(classes, images, files, instances, splits, entries, problems, strays, lost)
+
+
+def is_blank(path: Path) -> bool:
+    """Whether there is no such file, or nothing in it."""
+    return not os.path.lexists(path) or (path.is_file() and not path.stat().st_size)
 
 
 def list_files(
@@ -94,8 +112,20 @@ def list_files(
     strays: list[DatasetError],
 ) -> dict[str, Path]:
     """Files of a part of a dataset by name, without extension; sorted."""
+    return list_paths(home, part, visible(home.root / part), suffixes, problems, strays)
+
+
+def list_paths(
+    home: Enclosed,
+    part: str,
+    paths: Iterable[Path],
+    suffixes: Sequence[str],
+    problems: list[DatasetError],
+    strays: list[DatasetError],
+) -> dict[str, Path]:
+    """Those of these files that are a part of a dataset, by name, without extension; sorted."""
     files: dict[str, Path] = {}
-    for path in visible(home.root / part):
+    for path in paths:
         name = unicodedata.normalize("NFC", path.stem)
         if path.suffix.lower() not in suffixes:
             fix = f"only files that end in {', '.join(suffixes)} are, directly in {part}"
@@ -132,6 +162,11 @@ class Suggestions:
         return self._fixes.get(name, "correct the name")
 
 
+def root_images(folder: Path) -> list[Path]:
+    """Images directly in a folder: those of a dataset that has none in ``images``."""
+    return [path for path in visible(folder) if path.suffix.lower() in FORMATS and path.is_file()]
+
+
 class ImageNames:
     """Finds images by names, with or without extension; paths are never made of what somebody wrote."""
 
@@ -165,26 +200,38 @@ class Labels:
 
     def __init__(self, classes: Classes | None) -> None:
         names = () if classes is None else classes.names
+        self._unknown = classes is None
         self._labels = {name: label for label, name in enumerate(names)}
         self._suggest = Suggestions(names)
 
     def find(self, name: str, wrong: list[Problem]) -> int:
         """Return the label; if there is none, add a problem."""
-        if self._labels and name not in self._labels:
+        if not self._unknown and name not in self._labels:
             wrong.append((f"unknown label {shown(name)}", self._suggest(name)))
         return self._labels.get(name, 0)
 
 
 def read_entries(
-    path: Path, table: Table[T], names: ImageNames, labels: Labels, problems: list[DatasetError]
+    path: Path,
+    table: Table[T],
+    names: ImageNames,
+    labels: Labels,
+    problems: list[DatasetError],
+    missing: dict[str, Counter[str]] | None = None,
 ) -> Entries[T]:
-    """Annotations of a table, by image, unless there is no such table; all that is wrong adds to problems."""
+    """Annotations of a table, by image, unless there is no such table; all that is wrong adds to problems.
+
+    If images may be ``missing``, their rows are counted there.
+    """
     if not os.path.lexists(path):
         return {}
     entries: Entries[T] = {}
     for row, (image, label, *values) in read_table(path, table.header, tuple(table.optional), problems):
         wrong: list[Problem] = []
         name = names.find(image, wrong)
+        if wrong and missing is not None and not file_name_problem(name):
+            missing.setdefault(name, Counter())[path.name] += 1
+            continue
         entry = table.parse(labels.find(label, wrong), values, wrong)
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
         if not wrong:
@@ -196,8 +243,10 @@ def read_entries(
     return entries
 
 
-def read_split(path: Path, names: ImageNames) -> tuple[list[str], list[DatasetError]]:
-    """Images of a split, in its order, and all that is wrong with it."""
+def read_split(
+    path: Path, names: ImageNames, missing: dict[str, Counter[str]] | None = None
+) -> tuple[list[str], list[DatasetError]]:
+    """Images of a split, in its order, and all that is wrong with it; see ``read_entries``."""
     try:
         lines = read_lines(path)
     except DatasetError as error:
@@ -207,6 +256,9 @@ def read_split(path: Path, names: ImageNames) -> tuple[list[str], list[DatasetEr
     for row, line in limited(path, lines, problems):
         wrong: list[Problem] = []
         name = names.find(line, wrong)
+        if wrong and missing is not None and not file_name_problem(name):
+            missing.setdefault(name, Counter())[f"{SPLITS}/{path.name}"] += 1
+            continue
         if name in found:
             wrong.append((f"{name!r} is there twice, also in row {found[name]}", "remove one of them"))
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]

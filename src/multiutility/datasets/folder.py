@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -110,10 +111,11 @@ class DatasetFolder:
     """A dataset folder, or a part of it: a collection of samples, in the order of ``names``.
 
     Tables are read at once, images and masks when asked for. Raises ``DatasetError`` for the first thing
-    that is wrong; ``validate`` finds all. Layout::
+    that is wrong; ``validate`` finds all. A ``lenient`` one is of any folder of pictures: there need be no
+    classes, and what tables say of images that are not there is left out. Layout::
 
         classes.csv          name,color,kind,rare
-        images/NAME.jpg      or png, bmp, tif, webp
+        images/NAME.jpg      or png, bmp, tif, webp; if there are none, images directly in the folder
         masks/NAME.png       8-bit indices: 0 void, k the k-th row of classes.csv
         instances/NAME.png   ids of objects, 0 for none
         tags.csv             image,label                          all labels that are there; [,present]
@@ -124,15 +126,29 @@ class DatasetFolder:
         splits/NAME.txt      one image a line
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, lenient: bool = False) -> None:
         self.path = Path(path)
-        contents = read_contents(self.path)
+        contents = read_contents(self.path, lenient=lenient)
         if contents.classes is None or contents.problems:
             raise first_of(contents.problems)
         self.classes: Classes = contents.classes
         self.names = tuple(contents.images)
         self._contents: Contents = contents
         self._members = frozenset(self.names)
+        self._lenient = lenient
+
+    @property
+    def missing(self) -> dict[str, Counter[str]]:
+        """Images that are not there, of a lenient dataset, and how many rows of which files name them."""
+        missing = {name: Counter(rows) for name, rows in self._contents.missing.items()}
+        for path in self._contents.splits.values() if self._lenient else ():
+            read_split(path, ImageNames(self._contents.images), missing)
+        return dict(sorted(missing.items()))
+
+    @property
+    def unused(self) -> list[DatasetError]:
+        """Files that are not used, and why."""
+        return list(self._contents.strays)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -144,7 +160,7 @@ class DatasetFolder:
         path = self._contents.splits.get(name)
         if path is None:
             raise DatasetError(self.path / SPLITS, None, f"no split {name!r}", suggest(name, self.splits))
-        names, problems = read_split(path, ImageNames(self._contents.images))
+        names, problems = read_split(path, ImageNames(self._contents.images), {} if self._lenient else None)
         if problems:
             raise first_of(problems)
         return self.select(one for one in names if one in self._members)

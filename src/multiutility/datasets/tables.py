@@ -6,7 +6,8 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -66,12 +67,17 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def read_table(
-    path: Path, columns: Sequence[str], optional: Sequence[str], problems: list[DatasetError]
+    path: Path,
+    columns: Sequence[str],
+    optional: Sequence[str],
+    problems: list[DatasetError],
+    headless: Collection[str] | None = None,
 ) -> Iterator[Row]:
     """Rows of a CSV file with the fields of these columns, in this order; adds what is wrong to the problems.
 
     Columns are found by name; others are ignored, and optional ones that are missing are empty. Fields are
-    separated as those of the first row are: by commas, semicolons or tabs.
+    separated as those of the first row are: by commas, semicolons or tabs. A table may be ``headless``: if no
+    column is named in its first row, nor anything of these words, that is a row like the others.
     """
     try:
         text = read_text(path)
@@ -81,15 +87,42 @@ def read_table(
     separator = find_separator(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        header = [name.strip().lower() for name in next(reader, [])]
+        first = next(reader, [])
+        bare = headless is not None and is_headless(first, columns, optional, headless)
+        header = header_of(first, (*columns, *optional) if bare else ())
         wrong = header_problems(path, header, columns, optional)
         problems += wrong
         if not wrong:
             places = [header.index(name) if name in header else None for name in (*columns, *optional)]
-            lines = limited(path, ((reader.line_num, fields) for fields in reader), problems)
+            rows = ((reader.line_num, fields) for fields in reader)
+            lines = limited(path, chain([(1, first)], rows) if bare else rows, problems)
             yield from pick(path, lines, len(header), places, separator, problems)
     except csv.Error as error:
         problems.append(csv_problem(path, reader.line_num, error))
+
+
+def is_headless(
+    first: Sequence[str], columns: Sequence[str], optional: Sequence[str], words: Collection[str]
+) -> bool:
+    """Whether the first row of a table is no header: it names no column, and has a field for each needed one.
+
+    >>> is_headless(["grass", "#00ff00"], ["name"], ["color"], ["label"])
+    True
+    >>> is_headless(["Label"], ["name"], ["color"], ["label"])
+    False
+    """
+    known = [name.strip().lower() for name in first]
+    named = any(name in (*columns, *optional, *words) for name in known)
+    return any(known) and not named and len(columns) <= len(known) <= len(columns) + len(optional)
+
+
+def header_of(first: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names of columns: these, as many as there are fields, or what the first row has.
+
+    >>> header_of(["Name ", "color"], ()), header_of(["sky"], ["name", "color"])
+    (['name', 'color'], ['name'])
+    """
+    return [*names[: len(first)]] if names else [name.strip().lower() for name in first]
 
 
 def limited(path: Path, rows: Iterable[NumberedT], problems: list[DatasetError]) -> Iterator[NumberedT]:

@@ -17,7 +17,8 @@ from multiutility.studio.pixel_states import Pixels, PixelState, PixelStates
 from multiutility.studio.stamps import Stamp, stamp
 from multiutility.studio.table_rows import write_rows
 
-WATCHED = (CLASSES, *FILES, IMAGES, *FOLDERS, SPLITS)
+# Images may be in the folder itself.
+WATCHED = (CLASSES, *FILES, IMAGES, *FOLDERS, SPLITS, "")
 
 
 class StaleWriteError(Exception):
@@ -26,6 +27,11 @@ class StaleWriteError(Exception):
 
 class UnknownImageError(LookupError):
     """There is no image of this name in the dataset."""
+
+
+def opened(folder: Path) -> DatasetFolder:
+    """Return the dataset of any folder of pictures: what is missing is told in the page, and made there."""
+    return DatasetFolder(folder, lenient=True)
 
 
 class Annotations:
@@ -48,7 +54,7 @@ class Annotations:
         with self._lock:
             stamps = tuple(stamp(self.folder / name) for name in WATCHED)
             if self._dataset is None or stamps != self._stamps:
-                self._dataset = DatasetFolder(self.folder)
+                self._dataset = opened(self.folder)
                 self._stamps = stamps
             return self._dataset
 

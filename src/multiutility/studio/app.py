@@ -111,6 +111,8 @@ class Studio:
                 for c in dataset.classes
             ],
             "splits": list(dataset.splits),
+            "missing": [{"name": name, "files": dict(rows)} for name, rows in dataset.missing.items()],
+            "unused": [str(error.within(dataset.path)) for error in dataset.unused],
             "kinds": [
                 {
                     "name": one.name,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from multiutility.datasets.class_table import COLUMNS
+from multiutility.datasets.class_table import COLUMNS, HEADS, write_classes
 from multiutility.datasets.classes import KINDS, Classes, LabelClass, color_text, unused_color
+from multiutility.datasets.contents import is_blank
+from multiutility.datasets.sheets import Sheet
 from multiutility.studio.marks import mapping
-from multiutility.studio.table_rows import Sheet
 
 
 def class_of(data: Any, classes: Classes) -> LabelClass:
@@ -32,6 +33,9 @@ def class_of(data: Any, classes: Classes) -> LabelClass:
 
 def append_class(path: Path, new: LabelClass) -> None:
     """Write a class below all others: masks hold numbers of rows. The rest of the file stays as it is."""
-    sheet = Sheet.read(path, COLUMNS[:1], COLUMNS[1:])
+    if is_blank(path):
+        write_classes(path, Classes([new]))
+        return
+    sheet = Sheet.read(path, COLUMNS[:1], COLUMNS[1:], headless=HEADS)
     fields = (new.name, color_text(new.color), new.kind, str(int(new.rare)))
     sheet.write(path, [*sheet.rows, sheet.row(fields, [""] * len(sheet.header))])

@@ -125,6 +125,8 @@ class Review:
                 return frozenset()  # who opens the image is told
             return frozenset(label for label in state.labels if label < len(part.classes))
 
+        if not part.classes:
+            return []
         try:
             return [group.advice(part.classes.names) for group in unidentified_labels(part, labels_of)]
         except TimeoutError:

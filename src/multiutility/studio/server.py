@@ -14,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from multiutility.datasets.folder import DatasetFolder
+from multiutility.studio.annotations import opened
 from multiutility.studio.app import make_app
 from multiutility.studio.lock import only_studio
 from multiutility.studio.places import Places
@@ -31,7 +31,7 @@ MAX_CONNECTIONS = 128
 
 def serve(folder: Path, port: int | None, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve the studio of a dataset folder until it is interrupted; ``tell`` is told the address."""
-    DatasetFolder(folder)  # what is wrong with it is told before anything is opened
+    opened(folder)  # what is wrong with it is told before anything is opened
     with only_studio(Places(folder).own), listening(port) as listener:
         number, token = listener.getsockname()[1], new_token()
         place = address(number, token)

@@ -20,6 +20,7 @@ from typing import Any
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.learning.checkpoint.file import CheckpointError
 from multiutility.learning.optimizers.solution import Record
+from multiutility.studio.annotations import opened
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions
@@ -90,7 +91,7 @@ def training_images(dataset: DatasetFolder, options: Options) -> DatasetFolder:
 def train(folder: Path, options: Options, reporter: Reporter) -> None:
     """Learn from a dataset, and write the model, and what it is made of."""
     begin, places = time.perf_counter(), Places(folder)
-    part = training_images(DatasetFolder(folder), options)
+    part = training_images(opened(folder), options)
     model = Segmenter(
         features=options.features,
         n_superpixels=options.superpixels,
@@ -123,7 +124,7 @@ def train(folder: Path, options: Options, reporter: Reporter) -> None:
 
 def predict(folder: Path, reporter: Reporter) -> None:
     """Predict all images, for the review; those that are looked at meanwhile are there already."""
-    dataset, predictions = DatasetFolder(folder), Predictions(Places(folder))
+    dataset, predictions = opened(folder), Predictions(Places(folder))
     store = FeatureStore(Places(folder).store)
     for done, _ in enumerate(predictions.write_missing(ordered(dataset), os.cpu_count() or 1, store), 1):
         reporter.stage("predicting", done, len(dataset))

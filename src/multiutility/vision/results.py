@@ -136,7 +136,8 @@ def find_photos(paths: Iterable[Path]) -> list[FilePhoto]:
 
 def files_of(folder: Path) -> list[Path]:
     """Image files of a folder, sorted by name."""
-    place = folder / IMAGES if (folder / CLASSES).is_file() else folder
+    inside = (folder / CLASSES).is_file() and (folder / IMAGES).is_dir()
+    place = folder / IMAGES if inside else folder
     found = sorted(file for file in place.iterdir() if file.suffix.lower() in FORMATS)
     if not found:
         raise DatasetError(place, None, "there are no images", f"expected files named {', '.join(FORMATS)}")

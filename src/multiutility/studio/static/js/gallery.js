@@ -2,6 +2,7 @@
 
 import { imagePath } from "./api.js";
 import { h, plural, swatch, typing } from "./dom.js";
+import { guide } from "./first.js";
 import { changes, shownImages, state } from "./state.js";
 import { TOOLS } from "./tools.js";
 
@@ -31,8 +32,9 @@ class Gallery {
       option("", "Any label"), classes.map((one) => option(one.label, one.name)));
     this.sheet = h("div", { class: "sheet" });
     this.scroller = h("div", { class: "scroller", role: "listbox", "aria-label": "Images", tabindex: "0" }, this.sheet);
+    this.guide = h("div", {});
     view.replaceChildren(
-      h("section", { class: "gallery" },
+      h("section", { class: "gallery" }, this.guide,
         h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count),
         this.scroller));
     this.cells = new Map();
@@ -72,6 +74,7 @@ class Gallery {
   }
 
   update() {
+    this.guide.replaceChildren(guide());
     this.images = shownImages();
     state.position = Math.max(0, Math.min(state.position, this.images.length - 1));
     const all = state.images.length;

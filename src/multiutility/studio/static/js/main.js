@@ -4,6 +4,7 @@ import { getJson } from "./api.js";
 import { showAnnotate } from "./annotate.js";
 import { h, toast, typing } from "./dom.js";
 import { saveState, saving } from "./document.js";
+import { showFirstLabel } from "./first.js";
 import { showGallery } from "./gallery.js";
 import { showNext } from "./next.js";
 import { showReview } from "./review.js";
@@ -28,7 +29,8 @@ async function route() {
   view.dataset.view = show;
   document.title = `${link(show)} – ${state.dataset.name}`;
   try {
-    const close = await VIEWS[show](view, ...rest.map(decodeURIComponent));
+    const draw = show === "annotate" && !state.dataset.classes.length ? showFirstLabel : VIEWS[show];
+    const close = await draw(view, ...rest.map(decodeURIComponent));
     if (mine === turn) leave = close;
     else close?.();
   } catch (error) {
@@ -103,7 +105,7 @@ async function begin() {
     toast("A training was interrupted: see Train.");
   }
   // A picture that is open takes over new labels by itself: somebody may be drawing in it.
-  changes.addEventListener("classes", () => { if (view.dataset.view !== "annotate") route(); });
+  changes.addEventListener("classes", () => { if (!view.querySelector(".annotate")) route(); });
   addEventListener("hashchange", route);
   await route();
 }
