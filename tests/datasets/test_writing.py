@@ -32,9 +32,9 @@ from multiutility.datasets import (
     write_image,
     write_split,
 )
+from multiutility.datasets.class_changes import NewClass, change_classes
 from multiutility.experiments.experiment import as_csv
 from multiutility.kinds import TABLES
-from multiutility.studio.class_rows import append_class
 from multiutility.studio.table_rows import write_rows
 
 CLASSES = Classes(
@@ -272,7 +272,8 @@ def test_no_name_is_a_formula_in_a_spreadsheet_and_all_are_read_again(tmp_path: 
         read = sample.annotation()
         assert (read.tags, read.boxes, read.seeds) == (annotation.tags, annotation.boxes, annotation.seeds)
     write_rows(TABLES["tags"], tmp_path / "d", "=image", [5, 8], found.names, classes)
-    append_class(tmp_path / "d" / "classes.csv", LabelClass("=new", (1, 2, 3), "thing"))
+    wanted = [NewClass(one, (one.name,)) for one in found.classes]
+    change_classes(tmp_path / "d", [*wanted, NewClass(LabelClass("=new", (1, 2, 3), "thing"))], looked=True)
     found = DatasetFolder(tmp_path / "d")
     assert found.classes.names == (*FORMULAS, "=new")
     assert set(found["=image"].annotation().tags) == {5, 8}

@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from browser_cases import BARE, Studio, saved
+from browser_cases import BARE, Studio, center, saved
 from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.images import read_mask
+from multiutility.datasets.scenes import CLASSES
+from multiutility.datasets.validate import validate
 from studio_cases import running
 
 if TYPE_CHECKING:
@@ -60,3 +63,101 @@ def test_the_first_page_says_the_next_step(studio: Studio) -> None:
     page = studio.window()
     page.wait_for_selector(".guide:has-text('3 of 6 pictures for a first model')")
     assert page.locator(".guide progress").get_attribute("value") == "0.5"
+
+
+def test_labels_are_mended_in_all_files(studio: Studio) -> None:
+    page, stranger = studio.open("train-0002"), studio.open("train-0001", "mask")
+    other = page.context.new_page()
+    other.goto(f"{studio.origin}/#/annotate/train-0000/mask")
+    other.wait_for_selector("canvas[data-regions]")
+    page.goto(f"{studio.origin}/#/labels")
+    before = DatasetFolder(studio.folder)
+    masks = {name: before[name].mask() for name in ("train-0000", "train-0001")}
+    boxed = next(iter({box.label for box in before["train-0002"].marks.boxes}))
+    thing = before.classes[boxed].name
+    page.get_by_label(f"Name of {thing}").fill("beast")
+    page.get_by_label("Color of sky").fill("#123456")
+    page.get_by_role("button", name="Down: sky").click()
+    page.get_by_label("Merge mountain into").select_option("sky")
+    page.get_by_role("button", name="Delete: road").click()
+    page.wait_for_selector("text=To be deleted: road")
+    page.get_by_role("button", name="Save changes").click()
+    page.wait_for_selector("#ask-dialog[open] >> text=road (")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.wait_for_selector(".toast:has-text('Labels are changed in all files')")
+    after = DatasetFolder(studio.folder)
+    assert after.classes.names[0] == "sky"
+    assert after.classes[0].color == (0x12, 0x34, 0x56)
+    assert {"road", "mountain", thing} & set(after.classes.names) == set()
+    assert "beast" in {after.classes[box.label].name for box in after["train-0002"].marks.boxes}
+    becomes = {"mountain": "sky", "road": "", thing: "beast"}
+    for name, old in masks.items():
+        new = after[name].mask()
+        assert old is not None
+        assert new is not None
+        names = ["", *(becomes.get(one, one) for one in before.classes.names)]
+        now = ["", *after.classes.names]
+        assert [names[v] for v in old.ravel()] == [now[v] for v in new.ravel()]
+    assert validate(studio.folder) == []
+    # Another window follows, and what it paints has the right label.
+    other.wait_for_selector(".label:has-text('beast')")
+    other.get_by_role("button", name="beast").click()
+    other.mouse.click(*center(other)(64, 48))
+    saved(other)
+    value = read_mask(studio.folder / "masks" / "train-0000.png")[48, 64]
+    assert DatasetFolder(studio.folder).classes[value - 1].name == "beast"
+    # One in another browser has not heard of it: what it paints with the old ones is not taken.
+    mask = (studio.folder / "masks" / "train-0001.png").read_bytes()
+    stranger.wait_for_selector("canvas[data-regions]")
+    stranger.get_by_role("button", name="mountain").click()
+    stranger.mouse.click(*center(stranger)(64, 48))
+    stranger.wait_for_selector(".toast:has-text('labels were changed')")
+    stranger.wait_for_selector(".label:has-text('beast')")
+    saved(stranger)
+    assert (studio.folder / "masks" / "train-0001.png").read_bytes() == mask
+
+
+def test_changed_labels_are_taken_back(studio: Studio) -> None:
+    page = studio.window()
+    before = {path: path.read_bytes() for path in studio.folder.rglob("*.*") if path.is_file()}
+    page.get_by_role("link", name="Labels").click()
+    page.get_by_label("Merge sky into").select_option("water")
+    page.get_by_role("button", name="Save changes").click()
+    page.get_by_role("button", name="Undo it").click()
+    page.wait_for_selector(".toast:has-text('Taken back')")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_photo_that_was_removed_is_repaired_in_the_page(studio: Studio) -> None:
+    (photo,) = (studio.folder / "images").glob("train-0002.*")
+    photo.rename(studio.folder.parent / photo.name)
+    page = studio.window()
+    page.wait_for_selector(".cell")
+    assert page.locator(".cell").count() == 5
+    page.wait_for_selector(".guide:has-text('1 annotated picture is not in the folder any more')")
+    page.get_by_role("link", name="Repair").click()
+    page.get_by_role("button", name="Set train-0002 aside").click()
+    page.wait_for_selector("h2:text-is('Set aside')")
+    assert validate(studio.folder) == []
+    (studio.folder.parent / photo.name).rename(photo)
+    page.reload()
+    page.wait_for_selector("text=The picture is here again.")
+    page.get_by_role("button", name="Put train-0002 back").click()
+    page.wait_for_selector("text=All annotated pictures are in the folder")
+    page.get_by_role("link", name="Gallery").click()
+    page.wait_for_function("document.querySelectorAll('.cell').length === 6")
+    assert page.locator(".guide.trouble").count() == 0
+    assert "boxes" in DatasetFolder(studio.folder)["train-0002"].kinds
+
+
+def test_a_label_that_comes_later_is_asked_for(studio: Studio) -> None:
+    page = studio.open(BARE)
+    tags = DatasetFolder(studio.folder)["train-0002"].marks.tags
+    page.get_by_role("button", name="New label").click()
+    page.wait_for_selector("text=1 picture say what is in them, without the new label")
+    page.get_by_label("Name").fill("carpet")
+    page.get_by_role("button", name="Add").click()
+    page.wait_for_selector(".label:has-text('carpet')")
+    new = DatasetFolder(studio.folder)["train-0002"].annotation()
+    assert set(new.labels) >= set(tags)
+    assert new.partition(len(CLASSES) + 1).unknown == (len(CLASSES),)

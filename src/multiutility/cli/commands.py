@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from multiutility.cli import (
+    classes,
     convert,
     data,
     example,
@@ -61,6 +62,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(classes.app, name="classes")
 app.add_typer(features.app, name="features")
 
 

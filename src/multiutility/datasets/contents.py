@@ -20,6 +20,7 @@ from multiutility.datasets.limits import file_name_problem
 from multiutility.datasets.tables import limited, read_lines, read_table
 from multiutility.kinds import INDEX_IMAGES, TABLES, Table
 from multiutility.kinds.problems import Problem, shown
+from multiutility.transactions import settle
 
 T = TypeVar("T")
 # An annotation, and the row that it is in; and those of all images.
@@ -30,6 +31,8 @@ CLASSES, IMAGES, INSTANCES, SPLITS = "classes.csv", "images", "instances", "spli
 # Where annotations are.
 FOLDERS = tuple(one.folder for one in INDEX_IMAGES.values())
 FILES = tuple(one.file for one in TABLES.values())
+# Tables of what was annotated in images that are gone.
+ASIDE = "aside"
 # All that a dataset is made of; without classes it is none.
 PARTS = (IMAGES, *FOLDERS, INSTANCES, SPLITS, *FILES, CLASSES)
 
@@ -60,7 +63,7 @@ class Contents:
 
 
 def read_contents(folder: Path, *, lenient: bool = False) -> Contents:
-    """Read a dataset folder; raises nothing, but collects all problems.
+    """Read a dataset folder; raises nothing of what is wrong in it, but collects all problems.
 
     Images are in ``images``, or if there are none, directly in the folder. A ``lenient`` reader takes any
     folder of pictures: there need be no classes, files that cannot be images of the dataset are strays, and
@@ -73,6 +76,7 @@ def read_contents(folder: Path, *, lenient: bool = False) -> Contents:
     linked = [error for part in PARTS if (error := home.problem(folder / part))]
     if linked:
         return Contents(None, problems=linked)
+    settle(folder)
     blank = lenient and is_blank(folder / CLASSES)
     classes, problems = (Classes.none(), []) if blank else read_classes(folder / CLASSES)
     strays: list[DatasetError] = []

@@ -81,7 +81,7 @@ def read_mask(path: str | Path) -> Pixels:
 
 def read_note(path: str | Path) -> str:
     """Return the note that a mask was written with, from the head of the file; empty if there is none."""
-    with opened(Path(path), ("PNG",)) as image:
+    with opened(Path(path), MASK_FORMATS) as image:
         return str(image.info.get(NOTE, ""))
 
 

@@ -93,12 +93,16 @@ class Sheet:
 
     def write(self, path: Path, rows: Sequence[Row]) -> None:
         """Write the file with other rows, at once."""
+        with replacing(path) as file:
+            file.write(self.content(rows))
+
+    def content(self, rows: Sequence[Row]) -> bytes:
+        """Return what the file is with other rows."""
         text = io.StringIO()
         writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)
         writer.writerow(self.header)
         writer.writerows(rows)
-        with replacing(path) as file:
-            file.write((BOM if self.marked else b"") + text.getvalue().encode("utf-8"))
+        return (BOM if self.marked else b"") + text.getvalue().encode("utf-8")
 
 
 def find_places(header: Sequence[str], names: Sequence[str]) -> list[int | None]:

@@ -118,6 +118,18 @@ def clash(areas: Sequence[PixelArea]) -> tuple[int, Problem] | None:
     return None
 
 
+def add_up(areas: Sequence[PixelArea]) -> Sequence[PixelArea]:
+    """Return the area of a label that had several, under other names: their sum, as sure as its parts.
+
+    >>> add_up([PixelArea(0, 0.25, tolerance=0.5), PixelArea(0, 0.75, tolerance=0.1)])
+    [PixelArea(label=0, share=1.0, tolerance=0.2)]
+    """
+    share = min(1.0, math.fsum(area.share for area in areas))
+    slack = math.fsum(area.share * area.tolerance for area in areas)
+    tolerance = slack / share if share else max(area.tolerance for area in areas)
+    return [PixelArea(areas[0].label, share, min(1.0, tolerance))]
+
+
 def areas_term(areas: Sequence[PixelArea], _grid: Grid) -> Sized:
     """Shares are the same of superpixels; those that are rounded up are taken back to the whole."""
     for a, area in enumerate(areas):
@@ -239,5 +251,6 @@ AREAS = Kind(
         read=fraction,
         clash=clash,
         single=True,
+        joined=add_up,
     ),
 )

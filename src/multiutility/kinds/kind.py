@@ -62,6 +62,16 @@ def no_clash(_entries: Sequence[Any]) -> tuple[int, Problem] | None:
     return None
 
 
+def as_they_are(entries: Sequence[T]) -> Sequence[T]:
+    """Stand side by side."""
+    return entries
+
+
+def silent(entries: Sequence[T], _labels: Sequence[int]) -> Sequence[T]:
+    """Say nothing of labels that they do not name, anyway."""
+    return entries
+
+
 def no_problem(_entry: Any, _height: int, _width: int) -> Problem | None:
     """Fits any image."""
     return None
@@ -93,6 +103,9 @@ class Table(Generic[T]):
     where no entry has another one, the column may be missing. ``read`` is the number of a field, by its text
     and column; it adds what is wrong to a list. ``clash`` tells which of all entries of an image does not go
     with the others, by its place, and why. If they are ``single``, an image has one of a label at most.
+    Entries of an image that get one label, as two labels turn out to be one, are ``joined``. Entries that say
+    something of labels that they do not name are ``opened`` if there is a label that nobody thought of: what
+    these say of it must not be that it is not there, but of other ``labels`` the same is said as before.
     """
 
     file: str
@@ -110,6 +123,8 @@ class Table(Generic[T]):
     read: Callable[[str, str, list[Problem]], float] = number
     clash: Callable[[Sequence[T]], tuple[int, Problem] | None] = no_clash
     single: bool = False
+    joined: Callable[[Sequence[T]], Sequence[T]] = as_they_are
+    opened: Callable[[Sequence[T], Sequence[int]], Sequence[T]] = silent
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -142,6 +157,14 @@ class Table(Generic[T]):
         needed = map(number_text, self.values(entry)[: len(self.columns)])
         options = self._options(entry)
         return (*needed, *(options[name] for name in (options if optional is None else optional)))
+
+    def says_all(self, entries: Sequence[T]) -> bool:
+        """Whether entries of an image say that a label is absent only because they do not name it."""
+        return list(self.opened(entries, ())) != list(entries)
+
+    def relabeled(self, entry: T, label: int) -> T:
+        """Return an entry that says the same of another label."""
+        return self.make(label, [float(value) for value in self.values(entry)], [])
 
     def _options(self, entry: T) -> dict[str, str]:
         numbers = self.values(entry)[len(self.columns) :]

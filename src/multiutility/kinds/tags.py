@@ -88,6 +88,28 @@ def tags_clash(tags: Sequence[Tag]) -> tuple[int, Problem] | None:
     return None
 
 
+def join_tags(tags: Sequence[Tag]) -> Sequence[Tag]:
+    """Return the tag of a label that had several, under other names: one that is there says that it is.
+
+    >>> join_tags([OpenTag(2, present=False), OpenTag(2)]), join_tags([1, 1])
+    ([OpenTag(label=2, present=True)], [1])
+    """
+    return sorted(set(tags), key=is_there, reverse=True)[:1]
+
+
+def open_tags(tags: Sequence[Tag], labels: Sequence[int]) -> Sequence[Tag]:
+    """Return open tags: of these labels, those that are not named are not there, and of others who knows.
+
+    >>> open_tags([2], [0, 2])
+    [OpenTag(label=2, present=True), OpenTag(label=0, present=False)]
+    """
+    if is_open(tags) or not tags:
+        return tags
+    named = [label_of(tag) for tag in tags]
+    absent = [label for label in labels if label not in named]
+    return [*map(OpenTag, named), *(OpenTag(label, present=False) for label in absent)]
+
+
 def sort_tags(tags: Sequence[Tag]) -> Mapping[Says, Sequence[int]]:
     """Return what tags say: complete ones name all that is there, open ones some of it."""
     return {"open" if is_open(tags) else "tagged": [label_of(tag) for tag in tags if is_there(tag)]}
@@ -179,5 +201,7 @@ TAGS = Kind(
         there=is_there,
         clash=tags_clash,
         optional={"present": BLANK},
+        joined=join_tags,
+        opened=open_tags,
     ),
 )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from multiutility.datasets.class_changes import NewClass, change_classes
+from multiutility.datasets.classes import LabelClass
 from multiutility.datasets.contents import CLASSES, FILES, FOLDERS, IMAGES, SPLITS
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import write_mask
 from multiutility.kinds import INDEX_IMAGES, TABLES
 from multiutility.kinds.problems import size_problem
-from multiutility.studio.class_rows import append_class, class_of
 from multiutility.studio.marks import marks_from_json, marks_to_json
+from multiutility.studio.new_class import class_of
 from multiutility.studio.pixel_states import Pixels, PixelState, PixelStates
 from multiutility.studio.stamps import Stamp, stamp
 from multiutility.studio.table_rows import write_rows
@@ -25,6 +31,10 @@ class StaleWriteError(Exception):
     """A write that began from a state that is no more; nothing was written."""
 
 
+class ChangedClassesError(Exception):
+    """A write that was meant for other labels; nothing was written."""
+
+
 class UnknownImageError(LookupError):
     """There is no image of this name in the dataset."""
 
@@ -32,6 +42,11 @@ class UnknownImageError(LookupError):
 def opened(folder: Path) -> DatasetFolder:
     """Return the dataset of any folder of pictures: what is missing is told in the page, and made there."""
     return DatasetFolder(folder, lenient=True)
+
+
+def classes_version(classes: Iterable[LabelClass]) -> str:
+    """Return what changes if labels do, by which index images and marks of the page are to be understood."""
+    return hashlib.sha256(json.dumps([one.name for one in classes]).encode()).hexdigest()[:20]
 
 
 class Annotations:
@@ -65,18 +80,38 @@ class Annotations:
             raise UnknownImageError(name)
         return dataset[name]
 
-    def add_class(self, data: Any) -> None:
-        """Add a class, below all others."""
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody write as long as the block runs."""
         with self._lock:
-            append_class(self.folder / CLASSES, class_of(data, self.dataset().classes))
+            yield
+
+    def add_class(self, data: Any, keep: Path | None = None) -> None:
+        """Add a class, below all others; ``keep`` is where what was is kept, see ``change_classes``.
+
+        Images that are annotated already say nothing of it, unless somebody has ``looked`` at all of them.
+        """
+        with self._lock:
+            classes = self.dataset().classes
+            new = class_of(data, classes)
+            wanted = [*(NewClass(one, (one.name,)) for one in classes), NewClass(new)]
+            looked, about = data.get("looked") is True, f"new label {new.name}"
+            change_classes(self.folder, wanted, looked=looked, keep=keep, about=about)
+
+    def check_classes(self, version: str) -> None:
+        """Raise if a page means other labels than there are now; more may have been added below."""
+        classes = self.dataset().classes
+        if version and version not in {classes_version(classes[:n]) for n in range(len(classes) + 1)}:
+            raise ChangedClassesError("labels were changed in another window, or in the table itself")
 
     def marks(self, name: str) -> dict[str, Any]:
         """Return the marks of an image as JSON, with their version."""
         return marks_to_json(self.sample(name).marks, self.dataset().classes)
 
-    def write_marks(self, name: str, data: Any, version: str) -> dict[str, Any]:
+    def write_marks(self, name: str, data: Any, version: str, classes: str = "") -> dict[str, Any]:
         """Make these the marks of an image."""
         with self._lock:
+            self.check_classes(classes)
             dataset, old = self.dataset(), self.sample(name).marks
             if marks_to_json(old, dataset.classes)["version"] != version:
                 raise StaleWriteError
@@ -100,9 +135,10 @@ class Annotations:
         """Return what is in an index image if that takes no reading, else None."""
         return self._pixels.known(sample.files.get(kind))
 
-    def write_pixels(self, name: str, kind: str, pixels: Pixels, version: str) -> str:
+    def write_pixels(self, name: str, kind: str, pixels: Pixels, version: str, labels: str = "") -> str:
         """Make this the index image of an image, and return its version; one of nothing but 0 is removed."""
         with self._lock:
+            self.check_classes(labels)
             sample, classes, images = self.sample(name), self.dataset().classes, INDEX_IMAGES[kind]
             if self.pixel_state(name, kind).version != version:
                 raise StaleWriteError

@@ -26,7 +26,13 @@ from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
-from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
+from multiutility.studio.annotations import (
+    Annotations,
+    ChangedClassesError,
+    StaleWriteError,
+    UnknownImageError,
+    classes_version,
+)
 from multiutility.studio.answers import (
     answer,
     failure,
@@ -45,6 +51,7 @@ from multiutility.studio.review import Review
 from multiutility.studio.security import Guard, read_body
 from multiutility.studio.stamps import stamp
 from multiutility.studio.training import BusyError, Training
+from multiutility.studio.upkeep import Upkeep
 from multiutility.vision.features.names import offered
 
 STATIC = Path(__file__).parent / "static"
@@ -62,6 +69,7 @@ class Studio:
         self.pictures = Pictures(self.places.pictures)
         self.review = Review(self.annotations, self.places)
         self.training = Training(self.places)
+        self.upkeep = Upkeep(self.annotations, self.training, self.places)
         self._reader = threading.Thread()
         self._damaged: set[str] = set()
 
@@ -71,7 +79,7 @@ class Studio:
         return [
             Route("/", self.page),
             Route("/api/dataset", self.dataset),
-            Route("/api/classes", self.add_class, methods=["POST"]),
+            *self.upkeep.routes(),
             Route("/api/images", self.images),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
@@ -110,6 +118,7 @@ class Studio:
                 {"name": c.name, "color": color_text(c.color), "kind": c.kind, "rare": c.rare}
                 for c in dataset.classes
             ],
+            "classes_version": classes_version(dataset.classes),
             "splits": list(dataset.splits),
             "missing": [{"name": name, "files": dict(rows)} for name, rows in dataset.missing.items()],
             "unused": [str(error.within(dataset.path)) for error in dataset.unused],
@@ -128,11 +137,6 @@ class Studio:
             "model": self.review.model(),
             "model_trouble": self.review.trouble(),
         }
-
-    async def add_class(self, request: Request) -> Response:
-        """Add a class; the answer is the dataset with it."""
-        await run_in_threadpool(self.annotations.add_class, await read_json_body(request))
-        return await answer(self._dataset, status=201)
 
     async def images(self, _request: Request) -> Response:
         """All images, with what each has."""
@@ -192,7 +196,7 @@ class Studio:
         name, data = request.path_params["name"], await read_json_body(request)
         version = request.headers.get("if-match", "")
         try:
-            return await answer(self.annotations.write_marks, name, data, version)
+            return await answer(self.annotations.write_marks, name, data, version, labels_of(request))
         except StaleWriteError:
             return await answer(self.annotations.marks, name, status=409)
 
@@ -209,13 +213,13 @@ class Studio:
         name = request.path_params["name"]
         body, version = await read_body(request, MAX_PIXELS), request.headers.get("if-match", "")
         try:
-            return await answer(self._put_pixels, kind, name, body, version)
+            return await answer(self._put_pixels, kind, name, body, version, labels_of(request))
         except StaleWriteError:
             return await self._pixels(kind, name, status=409)
 
-    def _put_pixels(self, kind: str, name: str, body: bytes, version: str) -> dict[str, Any]:
+    def _put_pixels(self, kind: str, name: str, body: bytes, version: str, labels: str) -> dict[str, Any]:
         pixels = unpacked(body, self.annotations.sample(name).size())
-        return {"version": self.annotations.write_pixels(name, kind, pixels, version)}
+        return {"version": self.annotations.write_pixels(name, kind, pixels, version, labels)}
 
     async def thumbnail(self, request: Request) -> Response:
         """A small JPEG."""
@@ -311,6 +315,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
             DatasetError: failure(422),
             ValueError: failure(400),
             BusyError: failure(409),
+            ChangedClassesError: failure(412),
             HTTPException: http_failure,
             ClientDisconnect: nobody_there,
         },
@@ -318,6 +323,11 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
     )
     app.state.farewell = studio.training.farewell
     return app
+
+
+def labels_of(request: Request) -> str:
+    """Return the version of the classes that a page means."""
+    return request.headers.get("x-labels", "")
 
 
 def annotated(dataset: DatasetFolder) -> dict[str, int]:

@@ -37,6 +37,7 @@ class Places:
         self.job = self.own / "job.json"
         self.events = self.own / "events.jsonl"
         self.predictions = self.own / "predictions"
+        self.kept = self.own / "undo"
 
     @property
     def store(self) -> Path:

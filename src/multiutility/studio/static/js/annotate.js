@@ -28,12 +28,18 @@ export async function showAnnotate(view, name, tool, label) {
   }
   if (tool in TOOLS) settings.tool = tool;
   if (label) settings.label = label;
-  settings.label ??= state.dataset.classes[0].name;
+  knowLabel();
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
   state.last = wanted;
   const page = new AnnotatePage(view, document, picture);
   return () => page.close();
+}
+
+// The label that is drawn with is one of those that there are.
+function knowLabel() {
+  const { classes } = state.dataset;
+  if (!classes.some((one) => one.name === settings.label)) settings.label = classes[0].name;
 }
 
 function valueColors() {
@@ -134,6 +140,7 @@ class AnnotatePage {
 
   // Here or in another window; pixels that come from there may have its color already.
   classesChanged() {
+    knowLabel();
     const labels = this.makeLabels();
     this.labels.element.replaceWith(labels.element);
     this.labels = labels;

@@ -7,14 +7,22 @@ export class RequestError extends Error {
   }
 }
 
+// Which labels this page means: what is written for others is refused.
+let labels = "";
+
+export function meanLabels(version) {
+  labels = version;
+}
+
 export function imagePath(name, rest = "") {
   return `/api/images/${encodeURIComponent(name)}${rest}`;
 }
 
 export async function request(path, options = {}) {
   let answer;
+  const headers = options.method ? { ...options.headers, "x-labels": labels } : options.headers;
   try {
-    answer = await fetch(path, options);
+    answer = await fetch(path, { ...options, headers });
   } catch {
     throw new RequestError(0, "the studio does not answer");
   }
@@ -31,6 +39,14 @@ export async function getJson(path) {
 export async function getBytes(path) {
   const answer = await request(path);
   return { bytes: new Uint8Array(await answer.arrayBuffer()), headers: answer.headers };
+}
+
+// Sends something that is done, or is an error: nothing is joined.
+export async function command(method, path, data) {
+  const answer = await sendJson(method, path, data);
+  const found = await answer.json();
+  if (answer.status === 409) throw new RequestError(409, found.error);
+  return found;
 }
 
 export function sendJson(method, path, data, headers = {}) {

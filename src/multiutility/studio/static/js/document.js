@@ -4,7 +4,7 @@ import { RequestError, getBytes, getJson, imagePath, pack, request, sendJson } f
 import { ask, toast } from "./dom.js";
 import { mergeMarks, mergePixels, sameMarks } from "./merge.js";
 import { IndexImage } from "./pixels.js";
-import { knowClasses, markKinds } from "./state.js";
+import { changes, knowClasses, markKinds, reloadClasses, state } from "./state.js";
 
 const RETRY = 2000;
 const MAX_UNDO = 200;
@@ -29,11 +29,24 @@ channel.onmessage = ({ data }) => {
   saving.dispatchEvent(new CustomEvent("elsewhere", { detail: data.name }));
 };
 
+// Labels may have changed in all files: what was done with others cannot be undone with these.
+let known = [];
+changes.addEventListener("classes", () => {
+  const names = state.dataset.classes.map(({ name }) => name);
+  const same = known.every((name, n) => names[n] === name);
+  known = names;
+  for (const one of open.values()) {
+    if (!same) one.forget();
+    one.refresh().catch((error) => toast(error.message, "bad"));
+  }
+});
+
 // Documents with unsaved changes stay; all others are read anew.
 export async function openDocument(name) {
   for (const [other, one] of open) if (!one.dirty && other !== name) open.delete(other);
-  const known = open.get(name);
-  if (known?.dirty) return known;
+  const kept = open.get(name);
+  if (kept?.dirty) return kept;
+  known = state.dataset.classes.map((one) => one.name);
   const found = await getJson(imagePath(name));
   const pixels = await changedPixels(found, {});
   await knowClasses(found.marks, Object.values(pixels));
@@ -122,6 +135,11 @@ export class ImageDocument extends EventTarget {
     }
   }
 
+  forget() {
+    this.past = [];
+    this.future = [];
+  }
+
   undo() {
     this.replay(this.past, this.future, "after", "before");
   }
@@ -183,7 +201,7 @@ export class ImageDocument extends EventTarget {
         if (!this.changes) channel.postMessage({ name: this.name });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
-        if (error.status === 400 || error.status === 404) this.giveUp(error);
+        if ([400, 404, 412].includes(error.status)) await this.giveUp(error);
         else {
           this.trouble = error;
           told();
@@ -258,17 +276,20 @@ export class ImageDocument extends EventTarget {
   }
 
   // The server will never take this: show what it has.
-  giveUp(error) {
+  async giveUp(error) {
     toast(`Not saved: ${error.message}`, "bad");
     this.marks = this.marksBase.marks;
     this.marksDirty = false;
-    this.past = [];
-    this.future = [];
+    this.forget();
     for (const image of Object.values(this.images)) {
       image.values.set(image.base);
       image.dirty = false;
     }
     for (const part of ["marks", ...Object.keys(this.images)]) this.tell(part);
+    if (error.status === 412) {
+      this.busy = false; // nothing is left to be saved, and what is here is to be read anew
+      await reloadClasses();
+    }
   }
 
   // Another window has saved something.

@@ -15,6 +15,12 @@ function link(href, text, primary = true) {
   return h("a", { class: `button ${primary ? "primary" : ""}`, href }, text);
 }
 
+function firstLabel() {
+  const button = newLabelButton(() => {});
+  button.className = "primary";
+  return button;
+}
+
 // What to do, how far that is from 0 to 1, or null, and where to do it.
 function step() {
   const { classes, model } = state.dataset;
@@ -23,7 +29,7 @@ function step() {
   const goal = Math.min(ENOUGH, images.length);
   const bare = images.find((image) => !annotated(image));
   const open = bare && link(`#/annotate/${encodeURIComponent(bare.name)}/tags`, done ? "Next picture" : "First picture");
-  if (!classes.length) return ["First step: name what you want to find in these pictures.", null, [newLabelButton(() => {})]];
+  if (!classes.length) return ["First step: name what you want to find in these pictures.", null, [firstLabel()]];
   if (model) {
     const more = done - (model.n_images ?? done);
     if (more > 0) return [`${plural(more, "picture")} annotated since the model has learned: train again, or go on.`, null, [link("#/train", "Train"), link("#/next", "What next?", false)]];
@@ -45,5 +51,5 @@ export function guide() {
 export function showFirstLabel(view) {
   view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "First, a label"),
     h("p", { class: "intro" }, "Name what you want to find in your pictures, such as sky, road or cow. More names can be added at any time."),
-    newLabelButton(() => {})));
+    firstLabel()));
 }

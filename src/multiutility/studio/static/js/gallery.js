@@ -3,6 +3,7 @@
 import { imagePath } from "./api.js";
 import { h, plural, swatch, typing } from "./dom.js";
 import { guide } from "./first.js";
+import { trouble } from "./repair.js";
 import { changes, shownImages, state } from "./state.js";
 import { TOOLS } from "./tools.js";
 
@@ -35,7 +36,8 @@ class Gallery {
     this.guide = h("div", {});
     view.replaceChildren(
       h("section", { class: "gallery" }, this.guide,
-        h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count),
+        h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count,
+          h("a", { class: "button quiet", href: "#/labels" }, "Labels")),
         this.scroller));
     this.cells = new Map();
     this.scroller.addEventListener("scroll", () => this.draw());
@@ -74,7 +76,7 @@ class Gallery {
   }
 
   update() {
-    this.guide.replaceChildren(guide());
+    this.guide.replaceChildren(...[guide(), trouble()].filter(Boolean));
     this.images = shownImages();
     state.position = Math.max(0, Math.min(state.position, this.images.length - 1));
     const all = state.images.length;

@@ -1,7 +1,7 @@
 // The list of labels beside a picture: which one is drawn with, and which are tags of the picture.
 
-import { RequestError } from "./api.js";
-import { h, percent, swatch } from "./dom.js";
+import { RequestError, getJson } from "./api.js";
+import { h, percent, plural, swatch } from "./dom.js";
 import { addClass, placedMarks, state } from "./state.js";
 
 // Without T, C, B, P, S, M, E, F, which are tools.
@@ -62,14 +62,20 @@ export function newLabelButton(added) {
   const dialog = document.getElementById("class-dialog");
   const form = dialog.querySelector("form");
   const trouble = document.getElementById("class-trouble");
-  const open = () => {
+  const earlier = document.getElementById("class-earlier");
+  const open = async () => {
     form.reset();
     trouble.textContent = "";
+    earlier.hidden = true;
+    getJson("/api/upkeep").then(({ complete }) => {
+      earlier.hidden = !complete;
+      document.getElementById("class-before").textContent = `${plural(complete, "picture")} say what is in them, without the new label`;
+    }).catch((error) => { trouble.textContent = error.message; });
     form.onsubmit = async (event) => {
       event.preventDefault();
       const name = form.elements.name.value.trim();
       try {
-        await addClass(name, form.elements.kind.value);
+        await addClass(name, form.elements.kind.value, form.elements.looked.value === "yes");
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
         trouble.textContent = `It is not added: ${error.message}.`;

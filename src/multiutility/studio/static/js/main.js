@@ -2,16 +2,22 @@
 
 import { getJson } from "./api.js";
 import { showAnnotate } from "./annotate.js";
+import { showClasses } from "./classes.js";
 import { h, toast, typing } from "./dom.js";
 import { saveState, saving } from "./document.js";
 import { showFirstLabel } from "./first.js";
 import { showGallery } from "./gallery.js";
 import { showNext } from "./next.js";
+import { showRepair } from "./repair.js";
 import { showReview } from "./review.js";
 import { changes, loadDataset, loadImages, state } from "./state.js";
 import { showTrain } from "./train.js";
 
-const VIEWS = { gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext };
+const VIEWS = {
+  gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext,
+  labels: showClasses, repair: showRepair,
+};
+const TITLES = { labels: "Labels", repair: "Repair" };
 const view = document.getElementById("view");
 let leave = null;
 let turn = 0;
@@ -41,7 +47,7 @@ async function route() {
 }
 
 function link(name) {
-  return document.querySelector(`nav a[data-view=${name}]`).textContent;
+  return TITLES[name] ?? document.querySelector(`nav a[data-view=${name}]`).textContent;
 }
 
 function showSaving() {

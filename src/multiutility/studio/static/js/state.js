@@ -1,6 +1,6 @@
 // What all views share: the dataset, its images, and which of them are shown.
 
-import { getJson, sendJson } from "./api.js";
+import { command, getJson, meanLabels } from "./api.js";
 import { countStrokes } from "./strokes.js";
 
 export const state = {
@@ -17,21 +17,34 @@ export const changes = new EventTarget();
 export async function loadDataset() {
   state.dataset = await getJson("/api/dataset");
   state.dataset.classes.forEach((one, label) => { one.label = label; });
+  meanLabels(state.dataset.classes_version);
   return state.dataset;
 }
 
 const channel = new BroadcastChannel("studio-classes");
-channel.onmessage = () => reloadClasses();
+channel.onmessage = async () => {
+  await reloadClasses();
+  await loadImages();
+};
 
-async function reloadClasses() {
+export async function reloadClasses() {
   await loadDataset();
   changes.dispatchEvent(new Event("classes"));
 }
 
-export async function addClass(name, kind) {
-  await sendJson("POST", "/api/classes", { name, kind });
-  await reloadClasses();
-  channel.postMessage(name);
+// Changes labels or files of the whole folder; all windows read anew what they show.
+export async function changeFolder(method, path, data) {
+  const found = await command(method, path, data);
+  state.filter.label = "";
+  await loadDataset();
+  await loadImages();
+  changes.dispatchEvent(new Event("classes"));
+  channel.postMessage(path);
+  return found;
+}
+
+export function addClass(name, kind, looked) {
+  return changeFolder("POST", "/api/classes", { name, kind, looked });
 }
 
 // Kinds of annotation that are marks: all but index images.

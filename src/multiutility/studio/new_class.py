@@ -1,14 +1,10 @@
-"""A new class of the page, as a row of the table of classes."""
+"""A new class of the page."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from multiutility.datasets.class_table import COLUMNS, HEADS, write_classes
-from multiutility.datasets.classes import KINDS, Classes, LabelClass, color_text, unused_color
-from multiutility.datasets.contents import is_blank
-from multiutility.datasets.sheets import Sheet
+from multiutility.datasets.classes import KINDS, Classes, LabelClass, unused_color
 from multiutility.studio.marks import mapping
 
 
@@ -29,13 +25,3 @@ def class_of(data: Any, classes: Classes) -> LabelClass:
     if same is not None:
         raise ValueError(f"there is a class {same!r} already")
     return Classes((*classes, new))[len(classes)]
-
-
-def append_class(path: Path, new: LabelClass) -> None:
-    """Write a class below all others: masks hold numbers of rows. The rest of the file stays as it is."""
-    if is_blank(path):
-        write_classes(path, Classes([new]))
-        return
-    sheet = Sheet.read(path, COLUMNS[:1], COLUMNS[1:], headless=HEADS)
-    fields = (new.name, color_text(new.color), new.kind, str(int(new.rare)))
-    sheet.write(path, [*sheet.rows, sheet.row(fields, [""] * len(sheet.header))])
