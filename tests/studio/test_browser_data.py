@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from browser_cases import BARE, Studio, center, saved
+from browser_cases import BARE, Studio, center, drag, saved
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.datasets.scenes import CLASSES
 from multiutility.datasets.validate import validate
+from multiutility.kinds.tags import OpenTag
 from studio_cases import running
 
 if TYPE_CHECKING:
@@ -161,3 +162,42 @@ def test_a_label_that_comes_later_is_asked_for(studio: Studio) -> None:
     new = DatasetFolder(studio.folder)["train-0002"].annotation()
     assert set(new.labels) >= set(tags)
     assert new.partition(len(CLASSES) + 1).unknown == (len(CLASSES),)
+
+
+def test_that_is_all(studio: Studio) -> None:
+    page = studio.open(BARE, "seeds")
+    place, all_ = center(page), page.get_by_label("That is all")
+    assert all_.is_disabled()
+    for key, x in (("1", 20.5), ("3", 100.5)):  # sky, grass
+        page.keyboard.press(key)
+        page.mouse.click(*place(x, 20.5))
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].annotation().partition(len(CLASSES)).unknown
+    assert not all_.is_checked()
+    page.keyboard.press(";")
+    saved(page)
+    known = DatasetFolder(studio.folder)[BARE].annotation()
+    assert known.tags == (0, 2)
+    assert known.partition(len(CLASSES)).complete
+    # Tags may be taken for some of what is there, too.
+    all_.uncheck()
+    saved(page)
+    known = DatasetFolder(studio.folder)[BARE].annotation()
+    assert known.tags == (OpenTag(0), OpenTag(2))
+    assert page.locator(".label:has-text('cow') .count").inner_text() == "?"
+    page.keyboard.press("Control+z")
+    saved(page)
+    assert all_.is_checked()
+
+
+def test_boxes_alone_are_not_all(studio: Studio) -> None:
+    page = studio.open(BARE, "boxes")
+    place = center(page)
+    page.keyboard.press("9")  # cow
+    drag(page, place(30, 20), place(90, 70))
+    page.get_by_label("That is all").check()
+    page.wait_for_selector("text=Something must be around the boxes")
+    page.get_by_label("grass is in the picture").check()
+    saved(page)
+    assert page.locator("text=Something must be around the boxes").count() == 0
+    assert DatasetFolder(studio.folder)[BARE].annotation().partition(len(CLASSES)).complete

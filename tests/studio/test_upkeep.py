@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.datasets.validate import validate
 from multiutility.kinds.tags import OpenTag
-from studio_cases import COW, horizon, marks, packed
+from studio_cases import COW, horizon, marks, packed, write_small_model
 
 
 def listed(client: httpx.Client) -> tuple[list[dict[str, Any]], str]:
@@ -107,3 +108,23 @@ def test_a_photo_that_was_renamed(client: httpx.Client, folder: Path) -> None:
     refused: list[Any] = [{**data, "to": "two"}, {**data, "to": "../x"}, {"action": "burn", "names": []}, []]
     for bad in refused:
         assert client.post("/api/upkeep", json=bad).status_code == 400
+
+
+def test_nothing_else_is_asked_of_a_picture_when_that_is_all(client: httpx.Client, folder: Path) -> None:
+    write_small_model(folder)
+
+    def asked() -> str | None:
+        while (found := client.get("/api/suggestions").json())["waiting"]:
+            time.sleep(0.05)
+        return next((one["action"] for one in found["suggestions"] if one["name"] == "drei ü"), None)
+
+    def write(**kinds: Any) -> None:
+        version = client.get("/api/images/drei ü").json()["marks"]["version"]
+        answer = client.put("/api/images/drei ü/marks", json=marks(**kinds), headers={"if-match": version})
+        answer.raise_for_status()
+
+    points = [{"label": name, "x": n, "y": n} for n, name in enumerate(("grass", "sky"))]
+    write(seeds=points)
+    assert asked() == "tags"
+    write(seeds=points, tags=["grass", "sky"])
+    assert asked() != "tags"

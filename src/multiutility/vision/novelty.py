@@ -48,7 +48,9 @@ class Novelty:
         self._rows = {name: row for row, name in enumerate(places)}
         known = [place for place in places.values() if place]
         empty = (0.0,) * (len(known[0]) if known else 1)
-        self._points = np.array([place or empty for place in places.values()]).reshape(len(places), -1)
+        self._points = np.array([place or empty for place in places.values()]).reshape(
+            len(places), len(empty)
+        )
         self._near = np.full((len(places), n_levels), np.inf)
         n_known, total = len(known), self._points.sum(axis=0)
         n_pairs = n_known * (n_known - 1)

@@ -3,6 +3,7 @@
 import { getBytes, getPicture, imagePath } from "./api.js";
 import { AreaPanel } from "./areas.js";
 import { BRUSH, nextBrush, usualBrush } from "./brushes.js";
+import { Completeness } from "./complete.js";
 import { openDocument } from "./document.js";
 import { h, swatch, toast, typing } from "./dom.js";
 import { Labels, isTagged, labelOfKey, newLabelButton } from "./labels.js";
@@ -106,6 +107,7 @@ class AnnotatePage {
     );
     this.hint = h("p", { id: "tool-hint", class: "hint" });
     this.labels = this.makeLabels();
+    this.complete = new Completeness(this);
     this.objects = h("ul", { class: "objects", "aria-label": "Boxes and points" });
     this.panels = { mask: new MaskPanel(this, settings), scribbles: new StrokePanel(this), areas: new AreaPanel(this) };
     view.replaceChildren(
@@ -131,7 +133,9 @@ class AnnotatePage {
         h("div", { class: "stage" }, this.canvas),
         h("aside", { class: "side", "aria-label": "Labels" }, this.hint, Object.values(this.panels).map((panel) => panel.element),
           h("div", { class: "side-head" }, h("h2", {}, "Labels"), h("span", { class: "muted small" }, "in picture")),
-          this.labels.element, newLabelButton((name) => this.added(name)), this.objects)));
+          this.labels.element, this.complete.element,
+          h("div", { class: "row" }, newLabelButton((name) => this.added(name)), h("a", { class: "button quiet small", href: "#/labels" }, "Edit labels")),
+          this.objects)));
   }
 
   makeLabels() {
@@ -468,6 +472,7 @@ class AnnotatePage {
     const covered = settings.tool !== "mask" && this.masked;
     this.hint.textContent = covered ? COVERED : TOOLS[settings.tool].hint;
     this.labels.update(document.marks, this.strokes, settings.label, settings.tool === "tags");
+    this.complete.update();
     this.panels.areas.update();
     this.undoButton.disabled = !document.past.length;
     this.redoButton.disabled = !document.future.length;

@@ -36,6 +36,7 @@ export class Labels {
 
   // `strokes` has how many there are of each label, by its name.
   update(marks, strokes, chosen, tagging) {
+    const open = marks.tags.some((tag) => tag.label !== undefined);
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
       const found = placedMarks(marks).filter((mark) => mark.label === name);
@@ -44,7 +45,10 @@ export class Labels {
       const there = drawn > 0 || share > 0;
       box.checked = tagged || there;
       box.disabled = there && !tagged;
-      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share)].filter(Boolean).join(", ");
+      const absent = marks.tags.some((tag) => tag.label === name && tag.present === 0);
+      const unsaid = open && !tagged && !there && !absent ? "?" : "";
+      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share), absent ? "not there" : unsaid].filter(Boolean).join(", ");
+      count.title = unsaid ? "Nothing is said of it" : "";
       button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
       element.classList.toggle("chosen", !tagging && name === chosen);
       element.classList.toggle("tagged", box.checked);
