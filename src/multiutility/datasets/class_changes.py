@@ -113,15 +113,12 @@ def write_class_table(folder: Path, wanted: Sequence[NewClass], change: Relabeli
     blank = is_blank(path)
     sheet = Sheet.read(folder / "none" if blank else path, COLUMNS[:1], COLUMNS[1:], COLUMNS[1:], HEADS)
     rows = [row for row in sheet.rows if any(sheet.fields(row))]
-    new = []
+    new, stays = [], True
     for label, one in enumerate(wanted):
         base = rows[change.old.label(one.of[0])] if one.of else [""] * len(sheet.header)
-        # A class without a color has that of its row.
-        stays = (
-            one.of
-            and change.old[change.old.label(one.of[0])] == one.one
-            and label == change.old.label(one.of[0])
-        )
+        # A class without a color has one that depends on the rows above it.
+        was = change.old[label] if label < len(change.old) else None
+        stays = stays and was == one.one and one.of[0] == one.one.name
         fields = (one.one.name, color_text(one.one.color), one.one.kind, str(int(one.one.rare)))
         new.append(base if stays else sheet.row(fields, base))
     if new != rows or blank:

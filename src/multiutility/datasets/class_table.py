@@ -13,10 +13,10 @@ from multiutility.datasets.classes import (
     LabelClass,
     color_text,
     parse_color,
-    standard_color,
 )
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
+from multiutility.datasets.palette import Color, Colors
 from multiutility.datasets.tables import read_table, write_table
 from multiutility.kinds.problems import Problem, shown
 
@@ -38,9 +38,10 @@ def read_classes(path: Path) -> tuple[Classes | None, list[DatasetError]]:
     """
     problems: list[DatasetError] = []
     classes: dict[str, LabelClass] = {}
+    colors = Colors()
     for row, fields in read_table(path, COLUMNS[:1], COLUMNS[1:], problems, HEADS):
         wrong: list[Problem] = []
-        one = parse_class(fields, row, classes, wrong)
+        one = parse_class(fields, row, classes, colors, wrong)
         classes[one.name] = one
         problems += [DatasetError(path, row, what, fix) for what, fix in wrong]
     if len(classes) > MAX_CLASSES:
@@ -51,7 +52,9 @@ def read_classes(path: Path) -> tuple[Classes | None, list[DatasetError]]:
     return (Classes(classes.values()) if classes else None), problems
 
 
-def parse_class(fields: Sequence[str], row: int, taken: Collection[str], wrong: list[Problem]) -> LabelClass:
+def parse_class(
+    fields: Sequence[str], row: int, taken: Collection[str], colors: Colors, wrong: list[Problem]
+) -> LabelClass:
     """Class of a row; what is wrong with it is added to a list."""
     name, color, kind, rare = fields
     problem = class_name_problem(name)
@@ -61,19 +64,23 @@ def parse_class(fields: Sequence[str], row: int, taken: Collection[str], wrong: 
     kind_problem = f"bad kind {shown(kind)}", f"write one of {', '.join(KINDS)}"
     return LabelClass(
         f"class of row {row}" if wrong else name,
-        read_color(color, wrong) or standard_color(len(taken) + 1),
+        read_color(color, name, colors if len(taken) < MAX_CLASSES else Colors(), wrong),
         choose(KIND, kind.lower(), "stuff", kind_problem, wrong),
         choose(RARE, rare, False, (f"bad value {shown(rare)} of rare", "write 0 or 1"), wrong),
     )
 
 
-def read_color(text: str, wrong: list[Problem]) -> tuple[int, int, int] | None:
-    """Color of a text, or None without one."""
+def read_color(text: str, name: str, colors: Colors, wrong: list[Problem]) -> Color:
+    """Color of a text, or one that those above do not have."""
     try:
-        return parse_color(text) if text else None
+        chosen = parse_color(text) if text else None
     except ValueError as error:
         wrong.append((str(error), "write #rrggbb, such as #ff8000 for orange"))
-        return None
+        chosen = None
+    if chosen is None:
+        return colors.choose(name)
+    colors.use(chosen)
+    return chosen
 
 
 def choose(values: Mapping[str, T], text: str, default: T, problem: Problem, wrong: list[Problem]) -> T:

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.limits import MAX_CLASSES, class_name_problem
+from multiutility.datasets.palette import Color, color_for, colors_for
 from multiutility.kinds.problems import shown
 
 Kind: TypeAlias = Literal["thing", "stuff", "either"]
-Color: TypeAlias = tuple[int, int, int]
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -53,14 +52,13 @@ class Classes(Sequence[LabelClass]):
     >>> classes.label("sky"), classes.names
     (1, ('grass', 'sky'))
     >>> classes.palette.tolist()
-    [[0, 0, 0], [128, 0, 0], [0, 128, 0]]
+    [[0, 0, 0], [152, 205, 70], [86, 180, 233]]
     """
 
     def __init__(self, classes: Iterable[LabelClass]) -> None:
         self._classes = tuple(classes)
         self._labels = {one.name: label for label, one in enumerate(self._classes)}
-        if not 1 <= len(self._classes) <= MAX_CLASSES:
-            raise ValueError(f"{len(self._classes)} classes: expected 1 to {MAX_CLASSES}")
+        check_count(self._classes)
         if len(self._labels) < len(self._classes):
             twice = next(one.name for k, one in enumerate(self._classes) if self._labels[one.name] != k)
             raise ValueError(f"class {twice!r} is there twice: names of classes must differ")
@@ -74,8 +72,10 @@ class Classes(Sequence[LabelClass]):
 
     @classmethod
     def from_names(cls, names: Iterable[str]) -> Classes:
-        """Classes of kind ``stuff`` with these names, and colors that differ."""
-        return cls(LabelClass(name, standard_color(k)) for k, name in enumerate(names, start=1))
+        """Classes of kind ``stuff`` with these names, and colors that all people can tell apart."""
+        given = list(names)
+        check_count(given)
+        return cls(LabelClass(*pair) for pair in zip(given, colors_for(given), strict=True))
 
     def label(self, name: str) -> int:
         """Label of a name; the error names those nearest to it."""
@@ -88,7 +88,7 @@ class Classes(Sequence[LabelClass]):
         """Return the classes, and ``other``: what void pixels of some images count as."""
         if self.other is not None:
             raise ValueError("there is a class named 'other' already")
-        return Classes((*self._classes, LabelClass("other", unused_color(self._classes))))
+        return Classes((*self._classes, LabelClass("other", unused_color("other", self._classes))))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,6 +141,12 @@ class Classes(Sequence[LabelClass]):
         return f"Classes({', '.join(self.names)})"
 
 
+def check_count(classes: Sequence[object]) -> None:
+    """Raise unless masks have room for so many classes."""
+    if not 1 <= len(classes) <= MAX_CLASSES:
+        raise ValueError(f"{len(classes)} classes: expected 1 to {MAX_CLASSES}")
+
+
 def standard_color(k: int) -> Color:
     """Color of mask value k as in Pascal VOC: the bits of k, spread over red, green and blue.
 
@@ -151,10 +157,9 @@ def standard_color(k: int) -> Color:
     return red, green, blue
 
 
-def unused_color(classes: Iterable[LabelClass]) -> Color:
-    """Return the first color that no class has."""
-    used = {one.color for one in classes}
-    return next(color for color in map(standard_color, range(1, 512)) if color not in used)
+def unused_color(name: str, classes: Iterable[LabelClass]) -> Color:
+    """Return a color for a class of this name that no other class has."""
+    return color_for(name, (one.color for one in classes))
 
 
 def color_text(color: Color) -> str:

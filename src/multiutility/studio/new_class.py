@@ -19,7 +19,7 @@ def class_of(data: Any, classes: Classes) -> LabelClass:
     name, kind = fields["name"], fields["kind"]
     if not isinstance(name, str) or kind not in KINDS:
         raise ValueError(f"expected a name, and a kind that is one of {', '.join(KINDS)}")
-    new = LabelClass(name.strip(), unused_color(classes), kind)
+    new = LabelClass(name.strip(), unused_color(name, classes), kind)
     # Nobody wants both, and in a list of labels they look alike.
     same = next((one for one in classes.names if one.casefold() == new.name.casefold()), None)
     if same is not None:

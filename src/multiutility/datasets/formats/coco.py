@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from multiutility.arrays import BoolArray
-from multiutility.datasets.classes import KINDS, Classes, Color, Kind, LabelClass, standard_color
+from multiutility.datasets.classes import KINDS, Classes, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.coco_areas import AreaError, decode_runs, fill_polygons
@@ -25,6 +25,7 @@ from multiutility.datasets.formats.regions import Canvas
 from multiutility.datasets.formats.source import JsonObject, need_size, read_json, unique_names
 from multiutility.datasets.images import MAX_PIXELS, image_size, read_image, read_mask
 from multiutility.datasets.limits import objects_problem
+from multiutility.datasets.palette import Color
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
 from multiutility.kinds.boxes import box_problem

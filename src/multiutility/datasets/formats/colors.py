@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.arrays import strips
-from multiutility.datasets.classes import Color, color_text
+from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.images import MASK_FORMATS, opened, read_image
+from multiutility.datasets.palette import Color
 
 N_CODES = 1 << 24
 # Of more, sorting takes more time and memory than a table of all colors.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from multiutility.datasets.classes import Classes, LabelClass, standard_color
+from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.writing import NewSample
@@ -52,9 +52,9 @@ class Imported:
 def name_classes(file: Path, names: Iterable[str], things: Container[str]) -> Classes:
     """Classes of these names, things or stuff; what is wrong with them is an error of the file."""
     try:
+        named = Classes.from_names(names)
         return Classes(
-            LabelClass(name, standard_color(k), "thing" if name in things else "stuff")
-            for k, name in enumerate(names, start=1)
+            LabelClass(one.name, one.color, "thing" if one.name in things else "stuff") for one in named
         )
     except ValueError as error:
         raise DatasetError(file, None, str(error), "rename, join or remove classes there") from None

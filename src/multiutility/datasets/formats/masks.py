@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multiutility.datasets.class_table import read_classes, write_classes
-from multiutility.datasets.classes import Classes, Color, LabelClass, color_text
+from multiutility.datasets.classes import Classes, LabelClass, color_text
 from multiutility.datasets.contents import CLASSES, IMAGES, SPLITS
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
@@ -35,6 +35,7 @@ from multiutility.datasets.images import (
     write_mask,
 )
 from multiutility.datasets.limits import MAX_CLASSES
+from multiutility.datasets.palette import Color
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import Kind, PixelAnnotation

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multiutility.datasets.classes import Classes, Color, LabelClass
+from multiutility.datasets.classes import Classes, LabelClass
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import read_color_mask
 from multiutility.datasets.formats.imported import Imported, Samples
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_splits
 from multiutility.datasets.images import image_size
+from multiutility.datasets.palette import Color
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation
 

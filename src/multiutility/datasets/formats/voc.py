@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from multiutility.datasets.classes import Classes, Color, Kind, LabelClass, standard_color
+from multiutility.datasets.classes import Classes, Kind, LabelClass, standard_color
 from multiutility.datasets.enclosed import Enclosed
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats.colors import color_codes, distinct, places_in, read_color_mask
@@ -26,6 +26,7 @@ from multiutility.datasets.formats.imported import NO_SPLIT, Imported, Samples, 
 from multiutility.datasets.formats.source import by_stem, image_files, need_folder, need_size, read_xml
 from multiutility.datasets.images import MASK_FORMATS, image_size, opened, read_image, read_mask
 from multiutility.datasets.limits import class_name_problem, objects_problem
+from multiutility.datasets.palette import Color
 from multiutility.datasets.tables import read_lines
 from multiutility.datasets.writing import NewSample
 from multiutility.kinds import PixelAnnotation, PixelBox, PixelSeed
