@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from browser_cases import BARE, Studio, center, drag, saved
+from browser_cases import BARE, TRAINING, Studio, center, drag, saved
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.datasets.scenes import CLASSES
 from multiutility.datasets.validate import validate
 from multiutility.kinds.tags import OpenTag
+from multiutility.studio.held_out import held_out
 from studio_cases import running
 
 if TYPE_CHECKING:
@@ -201,3 +202,21 @@ def test_boxes_alone_are_not_all(studio: Studio) -> None:
     saved(page)
     assert page.locator("text=Something must be around the boxes").count() == 0
     assert DatasetFolder(studio.folder)[BARE].annotation().partition(len(CLASSES)).complete
+
+
+def test_training_says_which_masks_are_held_out_and_which_files_are_skipped(studio: Studio) -> None:
+    (photo,) = (studio.folder / "images").glob(f"{BARE}.*")
+    photo.write_bytes(b"no picture")
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/train")
+    (held,) = held_out(DatasetFolder(studio.folder))
+    assert page.locator(".held-out").inner_text() == held
+    page.locator("#features").select_option("paper")
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_selector("text=Model ready; 1 file skipped. The model has learned from", timeout=TRAINING)
+    page.wait_for_selector(f".skipped li:has-text('{BARE} images/{photo.name}')")
+    assert page.locator(".intro.bad").count() == 0
+    page.wait_for_selector("button:has-text('Train')", timeout=TRAINING)
+    # The others are predicted, and can be looked at.
+    page.goto(f"{studio.origin}/#/review/train-0004")
+    page.wait_for_selector("canvas[data-shown=prediction]")

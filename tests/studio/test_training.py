@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import studio_worker
-from multiutility.datasets.folder import DatasetFolder
+from multiutility.datasets.classes import Classes
+from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation
+from multiutility.studio.held_out import held_out, training_images
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.training import BusyError, Event, Training
-from multiutility.studio.worker import held_out, training_images
 
 PATIENCE = 30
 
@@ -166,3 +170,48 @@ def test_held_out_images_are_stable_and_never_all(folder: Path) -> None:
     assert held_out(dataset) == []  # the only mask is learned from
     part = training_images(dataset, Options(hold_out=True))
     assert part.names == dataset.names
+
+
+@pytest.mark.parametrize(("n_masks", "expected"), [(0, 0), (1, 0), (2, 1), (5, 1), (9, 2), (40, 8)])
+def test_one_of_five_masks_is_held_out_whatever_the_names(
+    tmp_path: Path, n_masks: int, expected: int
+) -> None:
+    pixels = np.ones((2, 3), np.uint8)
+    image = np.zeros((2, 3, 3), np.uint8)
+    for prefix in ("IMG_", "photo ", "x"):
+        names = [f"{prefix}{n}" for n in range(n_masks + 1)]
+        annotations = [*[PixelAnnotation(mask=pixels)] * n_masks, PixelAnnotation()]
+        samples = [NewSample(name, image, one) for name, one in zip(names, annotations, strict=True)]
+        write_dataset(tmp_path / prefix.strip(), Classes.from_names(["sky"]), samples)
+        dataset = DatasetFolder(tmp_path / prefix.strip())
+        chosen = held_out(dataset)
+        assert len(chosen) == expected
+        part = training_images(dataset, Options(hold_out=True))
+        assert sorted({*part.names, *chosen}) == sorted(names)
+        assert not set(part.names) & set(chosen)
+        # A mask more moves no more than one of them.
+        assert len(set(chosen) - set(held_out(dataset.select(names[1:])))) <= 1
+
+
+def test_files_that_cannot_be_read_are_skipped_and_named(folder: Path) -> None:
+    for n in range(3):
+        shutil.copy(folder / "images" / "two.png", folder / "images" / f"more {n}.png")
+    (folder / "images" / "bad.png").write_bytes(b"no picture")
+    cut = (folder / "images" / "two.png").read_bytes()
+    (folder / "images" / "cut.png").write_bytes(cut[: len(cut) // 2])
+    with (folder / "tags.csv").open("a") as file:
+        file.write("cut,sky\nmore 0,grass\n")
+    Places(folder).own.mkdir()
+    command = [sys.executable, "-m", "multiutility.studio.worker", str(folder), '{"features": "paper"}']
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        events = [json.loads(line) for line in process.stdout]
+        assert (process.wait(PATIENCE), events[-1]) == (0, {"type": "done"})
+    skipped = [one for event in events if event["type"] == "skipped" for one in event["files"]]
+    assert [one["image"] for one in skipped] == ["bad", "cut"]
+    assert skipped[1]["why"].startswith("images/cut.png: cannot be read")
+    (model,) = (event for event in events if event["type"] == "model")
+    assert model["n_images"] == 3
+    assert Places(folder).read_facts()["learned"] == ["more 0", "one", "two"]
+    assert len(list((folder / "studio" / "predictions").glob("*/masks/*.png"))) == 6

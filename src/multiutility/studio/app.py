@@ -44,6 +44,7 @@ from multiutility.studio.answers import (
     read_json_body,
     unpacked,
 )
+from multiutility.studio.held_out import held_out
 from multiutility.studio.options import Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
@@ -263,8 +264,9 @@ class Studio:
 
     async def training_state(self, _request: Request) -> Response:
         """How the last training stands, and what there is to learn from."""
-        counts = await run_in_threadpool(lambda: annotated(self.annotations.dataset()))
-        return JSONResponse({**self.training.state(), "annotated": counts})
+        dataset = await run_in_threadpool(self.annotations.dataset)
+        kept = held_out(training_part(dataset))
+        return JSONResponse({**self.training.state(), "annotated": annotated(dataset), "held_out": kept})
 
     async def start_training(self, request: Request) -> Response:
         """Start training."""

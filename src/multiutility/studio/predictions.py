@@ -7,7 +7,7 @@ import json
 import shutil
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,8 +135,17 @@ class Predictions:
             self._beliefs = model.key, known
             return dict(known)
 
-    def write_missing(self, samples: Iterable[Sample], n_jobs: int, store: FeatureStore) -> Iterator[str]:
-        """Predict images that have not been, and yield the names of all; forget those of other models."""
+    def write_missing(
+        self,
+        samples: Iterable[Sample],
+        n_jobs: int,
+        store: FeatureStore,
+        skip: Callable[[Sample, DatasetError], None],
+    ) -> Iterator[str]:
+        """Predict images that have not been, and yield the names of all; forget those of other models.
+
+        Images that cannot be read are told to ``skip``.
+        """
         model = self.model()
         if model is None:
             raise ValueError(f"{self._places.model}: there is no model")
@@ -151,7 +160,26 @@ class Predictions:
                 yield sample.name
             else:
                 missing.append(sample)
-        yield from self._write(model, missing, n_jobs, store)
+        for first in range(0, len(missing), TOGETHER):
+            chunk = missing[first : first + TOGETHER]
+            try:
+                yield from self._write(model, chunk, n_jobs, store)
+            except DatasetError:
+                yield from self._write_each(model, chunk, store, skip)
+
+    def _write_each(
+        self,
+        model: TrainedModel,
+        samples: Iterable[Sample],
+        store: FeatureStore,
+        skip: Callable[[Sample, DatasetError], None],
+    ) -> Iterator[str]:
+        for sample in samples:
+            try:
+                if not self.is_there(model, sample):
+                    yield from self._write(model, [sample], 1, store)
+            except DatasetError as error:
+                skip(sample, error)
 
     def _folder(self, model: TrainedModel) -> Path:
         return self._places.predictions / f"{model.key}-{VERSION}"

@@ -6,7 +6,6 @@ is when the studio has ended, however that happened.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -17,10 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from multiutility.datasets.folder import DatasetFolder, training_part
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.datasets.soundness import Skipped, sound_part
 from multiutility.learning.checkpoint.file import CheckpointError
 from multiutility.learning.optimizers.solution import Record
 from multiutility.studio.annotations import opened
+from multiutility.studio.held_out import training_images
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions
@@ -29,16 +31,25 @@ from multiutility.vision.store import FeatureStore
 
 # Seconds between two messages of the same stage: more could not be seen.
 PAUSE = 0.2
-# One image of so many with a mask is not learned from, but scored.
-HELD_OUT = 5
 
 
 class Reporter:
     """Prints messages for the studio, one a line."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._lock = threading.Lock()
         self._stage, self._begin, self._last = "", 0.0, 0.0
+        self._skipped: set[str] = set()
+
+    def skip(self, *skipped: Skipped) -> None:
+        """Tell which images are left out, once of each."""
+        new = [one for one in skipped if one.image not in self._skipped]
+        self._skipped.update(one.image for one in new)
+        if new:
+            place = f"{self._folder}{os.sep}"
+            files = [{"image": one.image, "why": one.why.replace(place, "", 1)} for one in new]
+            self.send("skipped", files=files)
 
     def send(self, kind: str, **content: Any) -> None:
         """Send a message."""
@@ -69,25 +80,6 @@ class Reporter:
         )
 
 
-def held_out(dataset: DatasetFolder) -> list[str]:
-    """Return the images with masks that are kept to be scored; an image always falls on the same side."""
-    masked = [sample.name for sample in dataset if "mask" in sample.kinds]
-    chosen = [name for name in masked if fraction(name) < 1 / HELD_OUT]
-    return chosen if len(chosen) < len(masked) else chosen[1:]
-
-
-def fraction(name: str) -> float:
-    """Return a number in 0..1 that looks random, but is the same for a name always."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6]) / 2**48
-
-
-def training_images(dataset: DatasetFolder, options: Options) -> DatasetFolder:
-    """Return the images that are learned from."""
-    part = training_part(dataset)
-    kept = set(held_out(part)) if options.hold_out else set()
-    return part.select(name for name in part.names if name not in kept)
-
-
 def train(folder: Path, options: Options, reporter: Reporter) -> None:
     """Learn from a dataset, and write the model, and what it is made of."""
     begin, places = time.perf_counter(), Places(folder)
@@ -103,13 +95,7 @@ def train(folder: Path, options: Options, reporter: Reporter) -> None:
     )
     if not options.resume:
         places.checkpoint.unlink(missing_ok=True)
-    try:
-        model.fit(part)
-    except CheckpointError as error:
-        # Annotated meanwhile, most likely; features that were computed are used again in any case.
-        reporter.send("note", text=f"Training begins anew, as it cannot go on: {error}")
-        places.checkpoint.unlink(missing_ok=True)
-        model.fit(part)
+    part = fit(model, part, places, reporter)
     learned = [sample.name for sample in part if sample.kinds]
     model.save(places.model)
     facts = {
@@ -122,11 +108,34 @@ def train(folder: Path, options: Options, reporter: Reporter) -> None:
     reporter.send("model", n_images=model.n_images_, seconds=facts["seconds"])
 
 
+def fit(model: Segmenter, part: DatasetFolder, places: Places, reporter: Reporter) -> DatasetFolder:
+    """Learn from all images that can be read, and return these."""
+    try:
+        model.fit(part)
+        return part
+    except DatasetError:
+        # All that cannot be read, at once; features of others are in the store by now.
+        part, skipped = sound_part(part, os.cpu_count() or 1)
+        if not skipped:
+            raise
+        reporter.skip(*skipped)
+    except CheckpointError as error:
+        # Annotated meanwhile, most likely; features that were computed are used again in any case.
+        reporter.send("note", text=f"Training begins anew, as it cannot go on: {error}")
+    places.checkpoint.unlink(missing_ok=True)
+    return fit(model, part, places, reporter)
+
+
 def predict(folder: Path, reporter: Reporter) -> None:
     """Predict all images, for the review; those that are looked at meanwhile are there already."""
     dataset, predictions = opened(folder), Predictions(Places(folder))
     store = FeatureStore(Places(folder).store)
-    for done, _ in enumerate(predictions.write_missing(ordered(dataset), os.cpu_count() or 1, store), 1):
+
+    def skip(sample: Sample, error: DatasetError) -> None:
+        reporter.skip(Skipped(sample.name, str(error)))
+
+    names = predictions.write_missing(ordered(dataset), os.cpu_count() or 1, store, skip)
+    for done, _ in enumerate(names, 1):
         reporter.stage("predicting", done, len(dataset))
 
 
@@ -151,7 +160,7 @@ def end_with_studio() -> None:
 def main() -> None:
     """Train, and predict."""
     folder, options = Path(sys.argv[1]), Options.from_json(json.loads(sys.argv[2]))
-    reporter = Reporter()
+    reporter = Reporter(folder)
     end_with_studio()
     warnings.simplefilter("ignore")
     warnings.filterwarnings("default", module=r"multiutility\.|__main__")

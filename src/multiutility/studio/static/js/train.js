@@ -61,6 +61,7 @@ class TrainPage {
     this.stages = new Map();
     this.passes = [];
     this.notes = [];
+    this.skipped = [];
     this.model = null;
   }
 
@@ -101,8 +102,14 @@ class TrainPage {
     return h("div", { class: "train-form card" },
       h("label", { for: "features" }, "How to look at pictures"), this.features,
       h("label", { class: "check", for: "hold-out", hidden: !this.job.annotated.mask }, this.holdOut,
-        h("span", {}, "Set one of five masks aside, to score the model on pictures that it has not learned from")),
+        h("span", {}, "Set one of five masks aside, to score the model on pictures that it has not learned from: ", this.aside())),
       this.startButton);
+  }
+
+  // Which they are: nobody should have to guess.
+  aside() {
+    const names = this.job.held_out;
+    return h("b", { class: "held-out" }, names.length ? names.join(", ") : "none, as there must be two masks at least");
   }
 
   async start(options = null) {
@@ -137,6 +144,8 @@ class TrainPage {
       this.passes.push(event);
     } else if (event.type === "note") {
       this.notes.push(event.text);
+    } else if (event.type === "skipped") {
+      this.skipped.push(...event.files);
     } else if (event.type === "model") {
       this.model = event;
       this.finished();
@@ -172,7 +181,8 @@ class TrainPage {
   sentence() {
     if (this.away) return this.away;
     const { status, message } = this.job;
-    const made = this.model ? `The model has learned from ${plural(this.model.n_images, "picture")} in ${duration(this.model.seconds)}.` : "";
+    const without = this.model && this.skipped.length ? `Model ready; ${plural(this.skipped.length, "file")} skipped. ` : "";
+    const made = this.model ? `${without}The model has learned from ${plural(this.model.n_images, "picture")} in ${duration(this.model.seconds)}.` : "";
     if (status === "running") return made ? `${made} Now it colors all pictures; you can look at it already.` : `Training… ${this.left()}`;
     if (status === "done") return made || "Training is done.";
     if (status === "cancelled") return "Training was cancelled.";
@@ -240,7 +250,9 @@ class TrainPage {
       return h("div", { class: "stage-row" }, h("span", {}, text),
         h("progress", { max: 1, value: share, "aria-label": text }), h("span", { class: "muted" }, percent(share)));
     });
-    this.details.replaceChildren(...rows, ...this.notes.slice(-3).map((note) => h("p", { class: "note small" }, note)));
+    const skipped = this.skipped.map(({ image, why }) => h("li", {}, h("b", {}, image), ` ${why}`));
+    const list = skipped.length ? h("div", { class: "skipped small" }, h("p", {}, "Skipped, as they cannot be read:"), h("ul", {}, skipped)) : null;
+    this.details.replaceChildren(...rows, ...[list].filter(Boolean), ...this.notes.slice(-3).map((note) => h("p", { class: "note small" }, note)));
   }
 
   drawCurve() {
