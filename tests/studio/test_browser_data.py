@@ -206,6 +206,7 @@ def test_boxes_alone_are_not_all(studio: Studio) -> None:
 
 def test_training_says_which_masks_are_held_out_and_which_files_are_skipped(studio: Studio) -> None:
     (photo,) = (studio.folder / "images").glob(f"{BARE}.*")
+    photo.unlink()  # it is a link to one that other tests need
     photo.write_bytes(b"no picture")
     page = studio.window()
     page.goto(f"{studio.origin}/#/train")
@@ -220,3 +221,17 @@ def test_training_says_which_masks_are_held_out_and_which_files_are_skipped(stud
     # The others are predicted, and can be looked at.
     page.goto(f"{studio.origin}/#/review/train-0004")
     page.wait_for_selector("canvas[data-shown=prediction]")
+
+
+def test_export_from_the_page(studio: Studio) -> None:
+    page = studio.window()
+    page.get_by_role("link", name="Files").click()
+    page.get_by_label("Format to export to").select_option("voc")
+    assert page.get_by_label("New folder for the export").input_value() == "lake-voc"
+    page.get_by_role("button", name="Export").click()
+    page.wait_for_selector("text=Done: ")
+    assert list((studio.folder.parent / "lake-voc").rglob("*.xml"))
+    # Into a folder of somebody else, it says so.
+    page.get_by_label("New folder for the export").fill("lake")
+    page.get_by_role("button", name="Export").click()
+    page.wait_for_selector(".bad:has-text('Error')")

@@ -44,6 +44,7 @@ from multiutility.studio.answers import (
     read_json_body,
     unpacked,
 )
+from multiutility.studio.commands import Commands
 from multiutility.studio.held_out import held_out
 from multiutility.studio.options import Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
@@ -70,6 +71,7 @@ class Studio:
         self.pictures = Pictures(self.places.pictures)
         self.review = Review(self.annotations, self.places)
         self.training = Training(self.places)
+        self.commands = Commands(self.places)
         self.upkeep = Upkeep(self.annotations, self.training, self.places)
         self._reader = threading.Thread()
         self._damaged: set[str] = set()
@@ -81,6 +83,7 @@ class Studio:
             Route("/", self.page),
             Route("/api/dataset", self.dataset),
             *self.upkeep.routes(),
+            *self.commands.routes(),
             Route("/api/images", self.images),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
@@ -306,6 +309,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await studio.commands.close()
         await studio.training.close()
 
     app = Starlette(

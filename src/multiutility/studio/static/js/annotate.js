@@ -133,7 +133,7 @@ class AnnotatePage {
         h("div", { class: "stage" }, this.canvas),
         h("aside", { class: "side", "aria-label": "Labels" }, this.hint, Object.values(this.panels).map((panel) => panel.element),
           h("div", { class: "side-head" }, h("h2", {}, "Labels"), h("span", { class: "muted small" }, "in picture")),
-          this.labels.element, this.complete.element,
+          this.complete.element, this.labels.element,
           h("div", { class: "row" }, newLabelButton((name) => this.added(name)), h("a", { class: "button quiet small", href: "#/labels" }, "Edit labels")),
           this.objects)));
   }

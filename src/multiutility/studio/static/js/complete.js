@@ -10,7 +10,7 @@ export class Completeness {
     this.box = h("input", { type: "checkbox", "aria-keyshortcuts": KEY, onchange: () => this.say(this.box.checked) });
     this.hint = h("p", { class: "muted small", role: "status" });
     this.element = h("div", { class: "that-is-all" },
-      h("label", { class: "check" }, this.box, h("span", {}, "That is all: nothing else is in this picture ", h("kbd", {}, KEY))), this.hint);
+      h("label", { class: "check" }, this.box, h("span", {}, "That is all: nothing else is here ", h("kbd", {}, KEY))), this.hint);
     this.listener = (event) => this.key(event);
     window.addEventListener("keydown", this.listener);
   }

@@ -37,7 +37,7 @@ class Gallery {
     view.replaceChildren(
       h("section", { class: "gallery" }, this.guide,
         h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count,
-          h("a", { class: "button quiet", href: "#/labels" }, "Labels")),
+          h("a", { class: "button quiet", href: "#/labels" }, "Labels"), h("a", { class: "button quiet", href: "#/files" }, "Files")),
         this.scroller));
     this.cells = new Map();
     this.scroller.addEventListener("scroll", () => this.draw());

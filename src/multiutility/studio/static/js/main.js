@@ -5,6 +5,7 @@ import { showAnnotate } from "./annotate.js";
 import { showClasses } from "./classes.js";
 import { h, toast, typing } from "./dom.js";
 import { saveState, saving } from "./document.js";
+import { showFiles } from "./files.js";
 import { showFirstLabel } from "./first.js";
 import { showGallery } from "./gallery.js";
 import { showNext } from "./next.js";
@@ -15,9 +16,9 @@ import { showTrain } from "./train.js";
 
 const VIEWS = {
   gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext,
-  labels: showClasses, repair: showRepair,
+  labels: showClasses, repair: showRepair, files: showFiles,
 };
-const TITLES = { labels: "Labels", repair: "Repair" };
+const TITLES = { labels: "Labels", repair: "Repair", files: "Files" };
 const view = document.getElementById("view");
 let leave = null;
 let turn = 0;
