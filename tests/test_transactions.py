@@ -130,3 +130,15 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="leads out"):
         settle(folder)
     assert not list(home.iterdir())
+    assert not (home / "x").exists()
+
+
+def test_nobody_changes_files_elsewhere(tmp_path: Path) -> None:
+    folder, home = written(tmp_path / "data"), tmp_path / "home"
+    home.mkdir()
+    (folder / "aside").symlink_to(home)
+    with pytest.raises(ValueError, match="leads out"), changing(folder) as change:
+        change.write("aside/tags.csv", b"new")
+    assert not list(home.iterdir())
+    (folder / "aside").unlink()
+    assert content(folder) == OLD  # nothing waits to be completed

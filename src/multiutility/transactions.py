@@ -36,7 +36,8 @@ class Change:
     def place(self, name: str) -> Path:
         """Return where the new content of a file is to be written."""
         staged = f"{len(self._files)}{PurePosixPath(name).suffix}"
-        self._files[checked(name)] = staged
+        check_inside(self._folder, checked(name))
+        self._files[name] = staged
         return self._stage / staged
 
     def write(self, name: str, content: bytes) -> None:
@@ -45,7 +46,8 @@ class Change:
 
     def remove(self, name: str) -> None:
         """Remove a file."""
-        self._files[checked(name)] = None
+        check_inside(self._folder, checked(name))
+        self._files[name] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,12 +119,11 @@ def settle(folder: Path) -> None:
 
 def complete(folder: Path) -> None:
     """Put all files of the journal into their places; those that are there already stay."""
-    stage, home = folder / STAGE, folder.resolve()
+    stage = folder / STAGE
+    check_inside(folder, f"{STAGE}/{JOURNAL}")
     for name, staged in read_journal(stage / JOURNAL).items():
+        check_inside(folder, name)
         target = folder / name
-        # Folders come from anywhere, with links in them.
-        if stage.is_symlink() or not target.parent.resolve().is_relative_to(home):
-            raise ValueError(f"{stage}: leads out of the folder {folder}; remove it")
         if staged is None:
             target.unlink(missing_ok=True)
         elif (stage / staged).exists():
@@ -191,6 +192,12 @@ def checked(name: Any) -> str:
     if not parts or "\\" in name or any(part.startswith((".", "/")) for part in parts):
         raise ValueError(f"{name!r} is no file of the folder")
     return str(name)
+
+
+def check_inside(folder: Path, name: str) -> None:
+    """Raise if a file would be elsewhere: folders come from anywhere, with links in them."""
+    if not (folder / name).parent.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{folder / name}: leads out of the folder {folder}; remove the link")
 
 
 def plain(name: Any) -> str:

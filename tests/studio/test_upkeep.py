@@ -128,3 +128,13 @@ def test_nothing_else_is_asked_of_a_picture_when_that_is_all(client: httpx.Clien
     assert asked() == "tags"
     write(seeds=points, tags=["grass", "sky"])
     assert asked() != "tags"
+
+
+def test_labels_wait_for_a_training_but_new_ones_do_not(client: httpx.Client, folder: Path) -> None:
+    (grass, sky, cow), version = listed(client)
+    client.post("/api/training", json={"features": "paper"}).raise_for_status()
+    answer = client.put("/api/classes", json={"classes": [cow, sky, grass], "version": version})
+    assert (answer.status_code, "training is under way" in answer.json()["error"]) == (409, True)
+    assert client.post("/api/classes", json={"name": "road", "kind": "stuff"}).status_code == 201
+    client.delete("/api/training").raise_for_status()
+    assert DatasetFolder(folder).classes.names == ("grass", "sky", "cow", "road")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -42,8 +43,9 @@ class Upkeep:
         ]
 
     async def add(self, request: Request) -> Response:
-        """Add a class."""
-        return await self._done(self._add, await read_json_body(request), status=201)
+        """Add a class; a training that is under way does without it."""
+        await run_in_threadpool(self._annotations.add_class, await read_json_body(request), self._kept)
+        return await answer(self._state, status=201)
 
     async def change(self, request: Request) -> Response:
         """Make these the classes."""
@@ -61,18 +63,15 @@ class Upkeep:
         """Take back the last change."""
         return await self._done(lambda _: undo(self._folder, self._kept), None)
 
-    async def _done(self, work: Any, data: Any, status: int = 200) -> Response:
+    async def _done(self, work: Callable[[Any], None], data: Any) -> Response:
         if self._training.running:
             raise BusyError("training is under way: wait for it, or cancel it, then change labels and files")
         await run_in_threadpool(self._alone, work, data)
-        return await answer(self._state, status=status)
+        return await answer(self._state)
 
-    def _alone(self, work: Any, data: Any) -> None:
+    def _alone(self, work: Callable[[Any], None], data: Any) -> None:
         with self._annotations.alone():
             work(data)
-
-    def _add(self, data: Any) -> None:
-        self._annotations.add_class(data, self._kept)
 
     def _change(self, data: Any) -> None:
         classes = self._annotations.dataset().classes
