@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -38,6 +39,7 @@ from multiutility.studio.answers import (
     read_json_body,
     unpacked,
 )
+from multiutility.studio.cutouts import Cutouts, Window
 from multiutility.studio.options import Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
@@ -60,6 +62,7 @@ class Studio:
         self.places = Places(folder)
         self.annotations = Annotations(folder)
         self.pictures = Pictures(self.places.pictures)
+        self.cutouts = Cutouts()
         self.review = Review(self.annotations, self.places)
         self.training = Training(self.places)
         self._reader = threading.Thread()
@@ -83,6 +86,7 @@ class Studio:
             Route(one + "/thumbnail", self.thumbnail),
             Route(one + "/picture", self.picture),
             Route(one + "/regions/{level:int}", self.regions),
+            Route(one + "/cutout", self.cutout, methods=["POST"]),
             Route(one + "/prediction", self.prediction),
             Route(one + "/confidence", self.confidence),
             Route("/api/scores", self.scores),
@@ -233,6 +237,15 @@ class Studio:
         path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
         content, (height, width) = await run_in_threadpool(self.pictures.regions, path, level)
         return packed(content, {"x-height": str(height), "x-width": str(width), **LASTING})
+
+    async def cutout(self, request: Request) -> Response:
+        """Which pixels of a window, 1 or 0, are of the thing that was boxed or clicked."""
+        name, data = request.path_params["name"], await read_json_body(request)
+        return packed_pixels(await run_in_threadpool(self._cutout, name, data))
+
+    def _cutout(self, name: str, data: Any) -> NDArray[np.uint8]:
+        sample = self.annotations.sample(name)
+        return self.cutouts.cut(sample.path, Window.from_json(data, sample.size())).astype(np.uint8)
 
     async def prediction(self, request: Request) -> Response:
         """Predicted values of all pixels."""

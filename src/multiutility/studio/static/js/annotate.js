@@ -9,7 +9,7 @@ import { Keyboard } from "./keyboard.js";
 import { Labels, isTagged, newLabelButton } from "./labels.js";
 import { Layers } from "./layers.js";
 import { DRAWN, ObjectList } from "./objects.js";
-import { MaskPanel, StrokePanel } from "./panels.js";
+import { PaintPanel } from "./panels.js";
 import { Pointer } from "./pointer.js";
 import { Regions } from "./regions.js";
 import { settings } from "./settings.js";
@@ -17,6 +17,7 @@ import { changes, neighbor, placedMarks, state, updateImage } from "./state.js";
 import { countStrokes } from "./strokes.js";
 import { TOOLS } from "./tools.js";
 import { Viewport } from "./viewport.js";
+import { WAYS } from "./ways.js";
 
 const COVERED = "This picture has a mask, which says more than tags, areas, boxes, points and scribbles: they add nothing.";
 
@@ -83,7 +84,7 @@ class AnnotatePage {
     this.hint = h("p", { id: "tool-hint", class: "hint" });
     this.labels = this.makeLabels();
     this.objects = new ObjectList(this);
-    this.panels = { mask: new MaskPanel(this, settings), scribbles: new StrokePanel(this), areas: new AreaPanel(this) };
+    this.panels = { paint: new PaintPanel(this), areas: new AreaPanel(this) };
     view.replaceChildren(
       h("section", { class: "annotate" },
         this.buildToolbar(),
@@ -100,7 +101,7 @@ class AnnotatePage {
     this.buttons = Object.entries(TOOLS).map(([kind, { name, key }]) =>
       h("button", { type: "button", role: "radio", "aria-checked": "false", "data-tool": kind, "aria-keyshortcuts": key,
         onclick: () => this.use(kind) }, name, h("kbd", {}, key.toUpperCase())));
-    this.undoButton = button("↶", "Undo (Ctrl Z)", () => document.undo(), "Undo");
+    this.undoButton = button("↶", "Undo (Ctrl Z)", () => this.undo(), "Undo");
     this.redoButton = button("↷", "Redo (Ctrl Shift Z)", () => document.redo(), "Redo");
     return h("div", { class: "toolbar" },
       button("‹", "Previous picture (,)", () => this.step(-1)),
@@ -162,23 +163,35 @@ class AnnotatePage {
   // Tools
 
   use(kind) {
+    this.tool.leave?.();
     settings.tool = kind;
     for (const button of this.buttons) button.setAttribute("aria-checked", button.dataset.tool === kind);
-    for (const [name, { element }] of Object.entries(this.panels)) element.hidden = name !== kind;
+    this.panels.areas.element.hidden = kind !== "areas";
+    this.wayChanged();
+  }
+
+  useWay(way) {
+    this.tool.leave();
+    settings.ways[settings.tool] = way;
+    this.wayChanged();
+  }
+
+  wayChanged() {
+    this.panels.paint.show();
     this.canvas.style.cursor = this.tool.cursor;
-    if (kind === "mask" && !this.regions) this.setLevel(settings.level);
+    if (this.tool.way?.needsRegions && !this.regions) this.setLevel(settings.level);
     this.update();
   }
 
   async setLevel(level) {
     settings.level = Math.max(0, Math.min(state.dataset.region_levels - 1, level));
-    this.panels.mask.level.value = settings.level;
+    this.panels.paint.level.value = settings.level;
     this.canvas.classList.add("waiting");
     try {
       const regions = await Regions.load(this.document.name, settings.level, this.document.stamp);
       if (this.closed) return;
       this.regions = regions;
-      this.tools.mask.hovered = null;
+      for (const { ways } of Object.values(this.tools)) if (ways) ways.regions.hovered = null;
       this.layers.hover(regions, null);
       this.layers.showRegions(regions);
     } catch (error) {
@@ -190,23 +203,31 @@ class AnnotatePage {
   }
 
   erase(on) {
-    for (const [kind, { eraser }] of Object.entries(this.panels)) {
-      this.tools[kind].erasing = on;
-      eraser?.setAttribute("aria-pressed", on);
-    }
+    for (const tool of Object.values(this.tools)) if (tool.erases) tool.erasing = on;
+    this.panels.paint.eraser.setAttribute("aria-pressed", on);
     this.redraw();
   }
 
   setBrush(size) {
     settings.brush = Math.max(BRUSH.least, Math.min(BRUSH.most, size));
-    this.panels.scribbles.show(settings.brush);
+    this.panels.paint.showBrush(settings.brush);
     this.redraw();
   }
 
   // Of the brush, or of the regions.
   changeSize(up) {
-    if (settings.tool === "scribbles") this.setBrush(nextBrush(this.brush, up));
-    else this.setLevel(settings.level + (up ? 1 : -1));
+    if (this.tool.way === this.tool.ways?.brush) this.setBrush(nextBrush(this.brush, up));
+    else if (this.tool.way?.needsRegions) this.setLevel(settings.level + (up ? 1 : -1));
+  }
+
+  // What is not finished is taken back first, corner by corner.
+  undo() {
+    if (!this.tool.takeBack?.()) this.document.undo();
+  }
+
+  fillRest() {
+    const value = 1 + state.dataset.classes.findIndex((one) => one.name === settings.label);
+    this.document.changeAll("mask", (before) => before || value);
   }
 
   async fillFromModel() {
@@ -257,7 +278,8 @@ class AnnotatePage {
   update() {
     const { document } = this;
     const covered = settings.tool !== "mask" && this.masked;
-    this.hint.textContent = covered ? COVERED : TOOLS[settings.tool].hint;
+    const way = WAYS[settings.ways[settings.tool]]?.hint ?? "";
+    this.hint.textContent = covered ? COVERED : `${TOOLS[settings.tool].hint} ${way}`.trim();
     this.labels.update(document.marks, this.strokes, settings.label, settings.tool === "tags");
     this.panels.areas.update();
     this.undoButton.disabled = !document.past.length;
@@ -279,7 +301,10 @@ class AnnotatePage {
   // What takes a look at all pixels: not while somebody paints.
   survey(kind) {
     if (kind === "mask") {
-      this.masked = this.document.hasMask;
+      const { values } = this.document.images.mask;
+      const painted = values.reduce((sum, value) => sum + (value > 0), 0);
+      this.masked = painted > 0;
+      this.panels.paint.showPainted(painted / values.length);
     } else {
       const counts = [...countStrokes(this.document.images.scribbles)];
       this.strokes = new Map(counts.map(([value, count]) => [state.dataset.classes[value - 1]?.name, count]));
@@ -294,8 +319,9 @@ class AnnotatePage {
   paint(context, unit) {
     const painting = settings.tool === "mask";
     this.layers.kinds.mask.draw(context, painting ? settings.opacity : 0.4);
+    if (painting || this.masked) this.layers.unsaid.draw(context, 1);
     if (!painting) this.layers.kinds.scribbles.draw(context, 1);
-    if (painting && this.regions) this.layers.drawRegions(context, unit);
+    if (this.tool.way?.needsRegions && this.regions) this.layers.drawRegions(context, unit);
     for (const [kind, { draw }] of painting ? [] : DRAWN) {
       draw(context, unit, this.document.marks[kind], this.tools[kind].chosen, settings.tool === kind);
     }

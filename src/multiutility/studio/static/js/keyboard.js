@@ -3,6 +3,7 @@
 import { typing } from "./dom.js";
 import { labelOfKey } from "./labels.js";
 import { TOOLS } from "./tools.js";
+import { WAYS } from "./ways.js";
 
 export const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -29,14 +30,15 @@ export class Keyboard {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (event.ctrlKey || event.metaKey) {
       if (key === "z" && event.shiftKey) this.page.document.redo();
-      else if (key === "z") this.page.document.undo();
+      else if (key === "z") this.page.undo();
       else if (key === "y") this.page.document.redo();
       else return;
       event.preventDefault();
       return;
     }
     if (event.altKey) return;
-    if (this.pictureKey(event, key) || this.commandKey(event, key)) event.preventDefault();
+    const left = key === "Escape" && this.page.tool.leave?.();
+    if (left || this.pictureKey(event, key) || this.commandKey(event, key)) event.preventDefault();
   }
 
   commandKey(event, key) {
@@ -45,7 +47,9 @@ export class Keyboard {
     const label = labelOfKey(key);
     const inControl = event.target.matches?.("input, button");
     const inSlider = event.target.matches?.("input[type=range]");
-    if (tool) page.use(tool);
+    const way = event.shiftKey && page.tool.ways && Object.keys(WAYS).find((name) => WAYS[name].key === key);
+    if (way) page.useWay(way);
+    else if (tool) page.use(tool);
     else if (label) page.labelClicked(label);
     else if (key === "," || (key === "PageUp" && !inSlider)) page.step(-1);
     else if (key === "." || (key === "PageDown" && !inSlider)) page.step(1);
@@ -57,7 +61,7 @@ export class Keyboard {
     else if (key === "+" || key === "=") page.viewport.zoom(1.25);
     else if (key === "-") page.viewport.zoom(0.8);
     else if (key === "f") page.viewport.fit();
-    else if (key === "Delete" || key === "Backspace") page.tool.remove?.();
+    else if (key === "Delete" || key === "Backspace") (page.tool.remove ?? page.tool.takeBack)?.call(page.tool);
     else if (key === "Escape") location.hash = "#/gallery";
     else return false;
     return true;

@@ -2,7 +2,7 @@
 
 import { state } from "./state.js";
 import { StrokeLayer } from "./strokes.js";
-import { PixelLayer, rgb } from "./viewport.js";
+import { HatchLayer, PixelLayer, rgb } from "./viewport.js";
 
 function valueColors() {
   return [[0, 0, 0, 0], ...state.dataset.classes.map((one) => [...rgb(one.color), 225])];
@@ -15,6 +15,7 @@ export class Layers {
       mask: new PixelLayer(picture, document, valueColors()),
       scribbles: new StrokeLayer(picture, document, valueColors()),
     };
+    this.unsaid = new HatchLayer(picture, document);
     this.hovered = new PixelLayer(picture, document, [[0, 0, 0, 0], [255, 255, 255, 150]]);
     this.edges = new PixelLayer(picture, document, [[255, 255, 255, 150]]);
   }
@@ -25,7 +26,9 @@ export class Layers {
 
   update(kind, rectangle) {
     const { values, width } = this.document.images[kind];
-    this.kinds[kind].update((x, y) => values[y * width + x], rectangle);
+    const at = (x, y) => values[y * width + x];
+    this.kinds[kind].update(at, rectangle);
+    if (kind === "mask") this.unsaid.update(at, rectangle);
   }
 
   // A region is about to be painted, or none.

@@ -95,7 +95,8 @@ export class Pointer {
     if (!this.working) return;
     this.working = false;
     const { tool, document, unit } = this.page;
-    tool.up(place, unit);
+    if (tool.drop) tool.drop(place, unit);
+    else tool.up(place, unit);
     document.takeBack(this.before);
     document.release();
     this.page.update();

@@ -1,2 +1,9 @@
 // Kept from picture to picture; as long as nobody chooses a size, the brush has the usual one of each picture.
-export const settings = { tool: "tags", label: null, level: 2, opacity: 0.55, brush: null };
+export const settings = {
+  tool: "tags",
+  label: null,
+  ways: { scribbles: "brush", mask: "regions" },
+  level: 2,
+  opacity: 0.55,
+  brush: null,
+};

@@ -1,8 +1,9 @@
 // What a pointer does in the picture, for each kind of annotation.
-// Each tool has down, move, up (with a place in the image), hover, draw and, if it has a choice, remove.
+// Each tool has down, move, up (with a place in the image), hover, draw and, if it has a choice, remove; drop is for
+// what was not meant, takeBack and leave are for what is not finished.
 
 import { BoxTool, drawBoxes } from "./boxes.js";
-import { RegionTool, StrokeTool } from "./brushes.js";
+import { MaskTool, StrokeTool } from "./brushes.js";
 import { SeedTool, drawSeeds } from "./points.js";
 
 // For what has no place in the picture.
@@ -67,10 +68,10 @@ export const TOOLS = {
     task: (label) => `Draw a stroke over ${label}`,
   },
   mask: {
-    Tool: RegionTool,
+    Tool: MaskTool,
     key: "m",
     name: "Mask",
-    hint: "Click or drag over regions to color them. Where nothing is colored, nothing is learned.",
+    hint: "Color all of the picture. Where nothing is colored, nothing is learned.",
     task: () => "Paint its mask",
   },
 };
