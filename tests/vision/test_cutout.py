@@ -29,15 +29,15 @@ def test_a_box_and_a_click_find_the_same_thing() -> None:
     thing = disc(30, 40, 15)
     image = picture(thing)
     assert np.array_equal(cut_out(image, Hints.of_box(SIZE, (20, 10, 60, 50))), thing)
-    assert np.array_equal(cut_out(image, Hints.of_click(SIZE, 30, 40)), thing)
+    assert np.array_equal(cut_out(image, Hints.of_click(image, 30, 40)), thing)
     # Also the other way round: all that is around it.
-    assert np.array_equal(cut_out(image, Hints.of_click(SIZE, 5, 5)), ~thing)
+    assert np.array_equal(cut_out(image, Hints.of_click(image, 5, 5)), ~thing)
 
 
 def test_nothing_is_found_apart_from_the_click() -> None:
     one, other = disc(30, 20, 10), disc(30, 60, 10)
     image = picture(one | other)
-    assert np.array_equal(cut_out(image, Hints.of_click(SIZE, 30, 20)), one)
+    assert np.array_equal(cut_out(image, Hints.of_click(image, 30, 20)), one)
     assert np.array_equal(cut_out(image, Hints.of_box(SIZE, (45, 15, 75, 45))), other)
 
 
@@ -77,7 +77,7 @@ def test_it_keeps_to_what_it_was_told(seed: int, height: int, width: int) -> Non
     inside[top:bottom, left:right] = True
     assert not (cut_out(image, Hints.of_box((height, width), (left, top, right, bottom))) & ~inside).any()
     row, column = int(rng.integers(height)), int(rng.integers(width))
-    found = cut_out(image, Hints.of_click((height, width), row, column))
+    found = cut_out(image, Hints.of_click(image, row, column))
     assert found[row, column]
     _, parts = cv2.connectedComponents(found.astype(np.uint8), connectivity=8)
     assert len(np.unique(parts[found])) == 1

@@ -113,7 +113,7 @@ def clicked(image: NDArray[np.uint8], window: Window) -> BoolArray:
     x, y = window.click
     row = (y - window.top) * small.shape[0] // part.shape[0]
     column = (x - window.left) * small.shape[1] // part.shape[1]
-    return enlarged(cut_out(small, Hints.of_click(small.shape[:2], row, column)), part.shape[:2])
+    return enlarged(cut_out(small, Hints.of_click(small, row, column)), part.shape[:2])
 
 
 def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
