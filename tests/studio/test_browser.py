@@ -599,7 +599,7 @@ def test_train_review_next(studio: Studio) -> None:
     redrawn(page, overlay)
     page.get_by_role("button", name="Accept as mask").click()
     saved(page)
-    page.wait_for_selector("text=100.0 % of what your mask colors")
+    page.wait_for_selector("text=This mask is a prediction that was accepted")
     predictions = studio.folder / "studio" / "predictions"
     assert np.array_equal(
         read_mask(studio.folder / "masks" / f"{BARE}.png"),
@@ -607,13 +607,14 @@ def test_train_review_next(studio: Studio) -> None:
     )
     page.get_by_role("link", name="Scores").click()
     page.wait_for_selector("text=On pictures that it has learned from")
-    page.wait_for_selector("text=On pictures that the model has not learned from")
+    page.wait_for_selector("text=One mask is a prediction that was accepted")
+    assert page.locator("text=On pictures that the model has not learned from").count() == 0
     assert page.locator("table.matrix tbody tr").count() > 1
     # The same masks, compared before and after a class was added.
     with (studio.folder / "classes.csv").open("a") as file:
         file.write("carpet,#123456,stuff,0\n")
     page.reload()
-    page.wait_for_selector("text=On pictures that the model has not learned from")
+    page.wait_for_selector("text=On pictures that it has learned from")
     # Pictures that come later are looked at without a new training.
     shutil.copy(next((studio.folder / "images").glob("*")), studio.folder / "images" / "later.png")
     (studio.folder / "images" / "damaged.png").write_bytes(b"no picture")

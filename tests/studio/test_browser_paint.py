@@ -193,3 +193,16 @@ def test_two_fingers_leave_no_corner_and_cut_nothing_out(studio: Studio) -> None
         fingers(page, [place(*corner)])
     saved(page)
     assert overlap(strokes(studio) == 9, inside(np.array([(30, 20), (90, 20), (90, 70)], float))) > 0.95
+
+
+def test_classes_of_a_mask_are_in_the_picture(studio: Studio) -> None:
+    page = studio.open("train-0000")
+    painted = DatasetFolder(studio.folder)["train-0000"].mask()
+    assert painted is not None
+    for label, one in enumerate(DatasetFolder(studio.folder).classes):
+        box = page.get_by_label(f"{one.name} is in the picture")
+        assert box.is_checked() == bool((painted == label + 1).any())
+    value, count = np.unique(painted[painted > 0], return_counts=True)
+    most = DatasetFolder(studio.folder).classes[int(value[count.argmax()]) - 1].name
+    told = page.locator(f".label-row:has-text('{most}') .count").inner_text()
+    assert told == f"{round(100 * count.max() / painted.size)} % painted"

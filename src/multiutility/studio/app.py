@@ -27,6 +27,8 @@ from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
+from multiutility.kinds.mask import MASK
+from multiutility.studio.accepted import Accepted
 from multiutility.studio.annotations import Annotations, StaleWriteError, UnknownImageError
 from multiutility.studio.answers import (
     answer,
@@ -63,7 +65,8 @@ class Studio:
         self.annotations = Annotations(folder)
         self.pictures = Pictures(self.places.pictures)
         self.cutouts = Cutouts()
-        self.review = Review(self.annotations, self.places)
+        self.accepted = Accepted(self.places.accepted)
+        self.review = Review(self.annotations, self.places, self.accepted)
         self.training = Training(self.places)
         self._reader = threading.Thread()
         self._damaged: set[str] = set()
@@ -89,6 +92,7 @@ class Studio:
             Route(one + "/cutout", self.cutout, methods=["POST"]),
             Route(one + "/prediction", self.prediction),
             Route(one + "/confidence", self.confidence),
+            Route("/api/model", self.model),
             Route("/api/scores", self.scores),
             Route("/api/suggestions", self.suggestions),
             Route("/api/training", self.training_state),
@@ -187,6 +191,7 @@ class Studio:
             "stamp": (stamp(sample.path) or (0,))[0],
             "marks": self.annotations.marks(name),
             "versions": {kind: self.annotations.pixel_state(name, kind).version for kind in INDEX_IMAGES},
+            "accepted": name in self.accepted.names(),
         }
 
     async def put_marks(self, request: Request) -> Response:
@@ -204,20 +209,33 @@ class Studio:
 
     async def _pixels(self, kind: str, name: str, status: int = 200) -> Response:
         pixels, version = await run_in_threadpool(self.annotations.pixels, name, kind)
-        return packed_pixels(np.zeros(0, np.uint8) if pixels is None else pixels, {"etag": version}, status)
+        headers = {"etag": version, "x-accepted": str(int(name in self.accepted.names()))}
+        return packed_pixels(np.zeros(0, np.uint8) if pixels is None else pixels, headers, status)
 
     async def put_pixels(self, kind: str, request: Request) -> Response:
-        """Write an index image: a byte for each pixel, packed by zlib."""
-        name = request.path_params["name"]
+        """Write an index image: a byte for each pixel, packed by zlib.
+
+        The header ``x-accepted`` says whether a mask is a prediction that was accepted; without it, that
+        stays as it is.
+        """
+        name, accepted = request.path_params["name"], request.headers.get("x-accepted")
         body, version = await read_body(request, MAX_PIXELS), request.headers.get("if-match", "")
         try:
-            return await answer(self._put_pixels, kind, name, body, version)
+            return await answer(self._put_pixels, kind, name, body, version, accepted)
         except StaleWriteError:
             return await self._pixels(kind, name, status=409)
 
-    def _put_pixels(self, kind: str, name: str, body: bytes, version: str) -> dict[str, Any]:
+    def _put_pixels(
+        self, kind: str, name: str, body: bytes, version: str, accepted: str | None
+    ) -> dict[str, Any]:
         pixels = unpacked(body, self.annotations.sample(name).size())
-        return {"version": self.annotations.write_pixels(name, kind, pixels, version)}
+        # If this ends in between, a mask is not scored that might be, and never the other way round.
+        if kind == MASK.name and accepted == "1" and pixels.any():
+            self.accepted.set(name, True)
+        written = self.annotations.write_pixels(name, kind, pixels, version)
+        if kind == MASK.name and (accepted == "0" or not pixels.any()):
+            self.accepted.set(name, False)
+        return {"version": written}
 
     async def thumbnail(self, request: Request) -> Response:
         """A small JPEG."""
@@ -256,6 +274,10 @@ class Studio:
         """Confidence in the prediction of all pixels, 0..255."""
         _, scores = await run_in_threadpool(self.review.prediction, request.path_params["name"])
         return packed_pixels(scores)
+
+    async def model(self, _request: Request) -> Response:
+        """Which model there is now, if any, by the hash of its file."""
+        return JSONResponse({"key": await run_in_threadpool(self.review.key)})
 
     async def scores(self, _request: Request) -> Response:
         """Scores on images with masks."""

@@ -4,12 +4,14 @@ import { getBytes, getPicture, imagePath } from "./api.js";
 import { AreaPanel } from "./areas.js";
 import { BRUSH, nextBrush, usualBrush } from "./brushes.js";
 import { openDocument } from "./document.js";
+import { lastChanged } from "./history.js";
 import { h, toast } from "./dom.js";
 import { Keyboard } from "./keyboard.js";
 import { Labels, isTagged, newLabelButton } from "./labels.js";
 import { Layers } from "./layers.js";
 import { DRAWN, ObjectList } from "./objects.js";
 import { PaintPanel } from "./panels.js";
+import { sharesOf } from "./pixels.js";
 import { Pointer } from "./pointer.js";
 import { Regions } from "./regions.js";
 import { settings } from "./settings.js";
@@ -33,6 +35,7 @@ export async function showAnnotate(view, name, tool, label) {
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
   state.last = wanted;
   const page = new AnnotatePage(view, document, picture);
+  page.undoIfAsked();
   return () => page.close();
 }
 
@@ -50,7 +53,7 @@ class AnnotatePage {
     this.updateAllPixels();
     this.listen();
     this.use(settings.tool);
-    this.update();
+    this.showPrediction(settings.prediction);
   }
 
   get label() {
@@ -222,7 +225,24 @@ class AnnotatePage {
 
   // What is not finished is taken back first, corner by corner.
   undo() {
-    if (!this.tool.takeBack?.()) this.document.undo();
+    if (this.tool.takeBack?.()) return;
+    const last = lastChanged();
+    if (this.document.past.length) this.document.undo();
+    else if (last) this.undoIn(last);
+  }
+
+  // In another picture: who undoes something sees it.
+  undoIn(name) {
+    settings.undo = name;
+    location.hash = `#/annotate/${encodeURIComponent(name)}`;
+  }
+
+  undoIfAsked() {
+    const asked = settings.undo === this.document.name;
+    settings.undo = null;
+    if (!asked || !this.document.past.length) return;
+    this.document.undo();
+    toast(`Undone in ${this.document.name}.`);
   }
 
   fillRest() {
@@ -230,10 +250,31 @@ class AnnotatePage {
     this.document.changeAll("mask", (before) => before || value);
   }
 
+  async prediction() {
+    this.predicted ??= (await getBytes(imagePath(this.document.name, "/prediction"))).bytes;
+    return this.predicted;
+  }
+
+  async showPrediction(on) {
+    settings.prediction = on;
+    this.panels.paint.show();
+    this.redraw();
+    if (!on || !state.dataset.model) return;
+    try {
+      const bytes = await this.prediction();
+      if (this.closed) return;
+      this.layers.showPrediction(bytes);
+      this.canvas.dataset.prediction = "shown";
+      this.redraw();
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+
   async fillFromModel() {
     try {
-      const { bytes } = await getBytes(imagePath(this.document.name, "/prediction"));
-      this.document.changeAll("mask", (value, n) => value || bytes[n]);
+      const bytes = await this.prediction();
+      this.document.changeAll("mask", (value, n) => value || bytes[n], true);
     } catch (error) {
       toast(error.message, "bad");
     }
@@ -257,8 +298,8 @@ class AnnotatePage {
     const open = marks.tags.some((tag) => tag.label !== undefined);
     const tagged = marks.tags.some((tag) => isTagged(tag, name));
     const tags = tagged ? others : [...others, open ? { label: name, present: 1 } : name];
-    if (!tagged && (this.strokes.has(name) || placedMarks(marks).some((mark) => mark.label === name))) {
-      toast(`${name} has boxes, points or scribbles in this picture, so it is there.`);
+    if (!tagged && (this.strokes.has(name) || this.painted.has(name) || placedMarks(marks).some((mark) => mark.label === name))) {
+      toast(`${name} is drawn in this picture, so it is there.`);
     }
     this.document.setMarks({ ...marks, tags });
   }
@@ -277,12 +318,12 @@ class AnnotatePage {
 
   update() {
     const { document } = this;
-    const covered = settings.tool !== "mask" && this.masked;
+    const covered = settings.tool !== "mask" && this.painted.size > 0;
     const way = WAYS[settings.ways[settings.tool]]?.hint ?? "";
     this.hint.textContent = covered ? COVERED : `${TOOLS[settings.tool].hint} ${way}`.trim();
-    this.labels.update(document.marks, this.strokes, settings.label, settings.tool === "tags");
+    this.labels.update(document.marks, this.strokes, this.painted, settings.label, settings.tool === "tags");
     this.panels.areas.update();
-    this.undoButton.disabled = !document.past.length;
+    this.undoButton.disabled = !document.past.length && !lastChanged();
     this.redoButton.disabled = !document.future.length;
     this.objects.update();
     this.redraw();
@@ -300,14 +341,12 @@ class AnnotatePage {
 
   // What takes a look at all pixels: not while somebody paints.
   survey(kind) {
+    const named = (counts) => new Map([...counts].map(([value, count]) => [state.dataset.classes[value - 1]?.name, count]));
     if (kind === "mask") {
-      const { values } = this.document.images.mask;
-      const painted = values.reduce((sum, value) => sum + (value > 0), 0);
-      this.masked = painted > 0;
-      this.panels.paint.showPainted(painted / values.length);
+      this.painted = named(sharesOf(this.document.images.mask));
+      this.panels.paint.showPainted(this.document.images.mask.painted);
     } else {
-      const counts = [...countStrokes(this.document.images.scribbles)];
-      this.strokes = new Map(counts.map(([value, count]) => [state.dataset.classes[value - 1]?.name, count]));
+      this.strokes = named(countStrokes(this.document.images.scribbles));
     }
   }
 
@@ -318,8 +357,9 @@ class AnnotatePage {
 
   paint(context, unit) {
     const painting = settings.tool === "mask";
+    if (settings.prediction && this.tool.ways) this.layers.predicted.draw(context, settings.opacity);
     this.layers.kinds.mask.draw(context, painting ? settings.opacity : 0.4);
-    if (painting || this.masked) this.layers.unsaid.draw(context, 1);
+    if (painting || this.painted.size) this.layers.unsaid.draw(context, 1);
     if (!painting) this.layers.kinds.scribbles.draw(context, 1);
     if (this.tool.way?.needsRegions && this.regions) this.layers.drawRegions(context, unit);
     for (const [kind, { draw }] of painting ? [] : DRAWN) {

@@ -15,13 +15,14 @@ export class Layers {
       mask: new PixelLayer(picture, document, valueColors()),
       scribbles: new StrokeLayer(picture, document, valueColors()),
     };
+    this.predicted = new PixelLayer(picture, document, valueColors());
     this.unsaid = new HatchLayer(picture, document);
     this.hovered = new PixelLayer(picture, document, [[0, 0, 0, 0], [255, 255, 255, 150]]);
     this.edges = new PixelLayer(picture, document, [[255, 255, 255, 150]]);
   }
 
   recolor() {
-    for (const layer of Object.values(this.kinds)) layer.colors = valueColors();
+    for (const layer of [...Object.values(this.kinds), this.predicted]) layer.colors = valueColors();
   }
 
   update(kind, rectangle) {
@@ -29,6 +30,11 @@ export class Layers {
     const at = (x, y) => values[y * width + x];
     this.kinds[kind].update(at, rectangle);
     if (kind === "mask") this.unsaid.update(at, rectangle);
+  }
+
+  // What the model says, to be seen beneath.
+  showPrediction(bytes) {
+    this.predicted.update((x, y) => bytes[y * this.document.width + x]);
   }
 
   // A region is about to be painted, or none.

@@ -16,16 +16,20 @@ export class PaintPanel {
     this.eraser = h("button", { type: "button", "aria-pressed": "false", onclick: () => page.erase(!page.tool.erasing) },
       "Eraser", h("kbd", {}, "E"));
     this.buildSliders();
-    const clear = h("button", { type: "button", onclick: () => page.document.changeAll(page.kind, () => 0) }, "Clear");
+    const clear = h("button", { type: "button", onclick: () => page.document.clear(page.kind) }, "Clear");
     this.ofMask = h("div", { class: "row" },
       h("button", { type: "button", title: "Color what is not colored yet with the chosen label", onclick: () => page.fillRest() },
         "Fill the rest"),
       state.dataset.model && h("button", { type: "button", title: "Color what is not colored yet as the model would",
         onclick: () => page.fillFromModel() }, "Fill in by the model"));
+    this.prediction = state.dataset.model && h("label", { class: "check" },
+      h("input", { type: "checkbox", checked: settings.prediction, onchange: ({ target }) => page.showPrediction(target.checked) }),
+      h("span", {}, "Show the prediction; it is not saved"));
     this.told = h("p", { class: "muted small painted", role: "status" });
     this.element = h("div", { class: "paint-panel" },
       h("div", { class: "ways", role: "radiogroup", "aria-label": "Paint by" }, this.ways),
-      h("div", { class: "row" }, this.eraser, clear), this.ofMask, this.brush, this.regions, this.opacity, this.told);
+      h("div", { class: "row" }, this.eraser, clear), this.ofMask, this.brush, this.regions, this.prediction, this.opacity,
+      this.told);
     this.showBrush(page.brush);
   }
 
@@ -52,7 +56,8 @@ export class PaintPanel {
     for (const button of this.ways) button.setAttribute("aria-checked", button.dataset.way === way);
     this.brush.hidden = way !== "brush";
     this.regions.hidden = way !== "regions";
-    for (const part of [this.ofMask, this.opacity, this.told]) part.hidden = kind !== "mask";
+    for (const part of [this.ofMask, this.told]) part.hidden = kind !== "mask";
+    this.opacity.hidden = kind !== "mask" && !settings.prediction;
   }
 
   showBrush(size) {

@@ -17,6 +17,11 @@ export class IndexImage {
     return this.values.some((value) => value);
   }
 
+  // Which share of the pixels has a value.
+  get painted() {
+    return this.values.reduce((sum, value) => sum + (value > 0), 0) / this.values.length;
+  }
+
   copy({ x, y, w, h }, values = this.values) {
     const copy = new Uint8Array(w * h);
     for (let row = 0; row < h; row++) {
@@ -119,6 +124,13 @@ function crossed(corners, row) {
     if (one.y <= row !== other.y <= row) found.push(one.x + ((row - one.y) / (other.y - one.y)) * (other.x - one.x));
   });
   return found.sort((a, b) => a - b);
+}
+
+// Which share of an image each of its values has, but for 0.
+export function sharesOf({ values }) {
+  const counts = new Float64Array(256);
+  for (const value of values) counts[value]++;
+  return new Map([...counts.keys()].filter((value) => value && counts[value]).map((value) => [value, counts[value] / values.length]));
 }
 
 export function union(a, b) {

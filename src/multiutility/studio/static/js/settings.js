@@ -6,4 +6,6 @@ export const settings = {
   level: 2,
   opacity: 0.55,
   brush: null,
+  prediction: false, // what the model says is seen beneath what is painted
+  undo: null, // the picture that is opened to undo what was last changed in it
 };
