@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -581,6 +582,8 @@ def test_train_review_next(studio: Studio) -> None:
     page.wait_for_selector("progress")
     page.wait_for_selector("text=The model has learned from 3 pictures", timeout=TRAINING)
     page.wait_for_selector(".chart path.curve")
+    assert "how badly the model fits what you annotated" in page.inner_text("figcaption")
+    assert not re.search("objective|bound|gap", page.inner_text("figure"))
     page.wait_for_selector("button:has-text('Train')", timeout=TRAINING)
     told = about_lines(read_model(studio.folder / "studio" / "model.safetensors")[0].about)
     assert told[0].startswith("chosen: ")

@@ -42,6 +42,7 @@ from multiutility.studio.answers import (
     unpacked,
 )
 from multiutility.studio.cutouts import Cutouts, Window
+from multiutility.studio.many_tags import put_back, tag_many
 from multiutility.studio.options import Options
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
@@ -79,6 +80,8 @@ class Studio:
             Route("/api/dataset", self.dataset),
             Route("/api/classes", self.add_class, methods=["POST"]),
             Route("/api/images", self.images),
+            Route("/api/tags", self.tag_many, methods=["POST"]),
+            Route("/api/tags", self.put_tags_back, methods=["PUT"]),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
             *(Route(f"{one}/{kind}", partial(self.pixels, kind)) for kind in INDEX_IMAGES),
@@ -176,6 +179,14 @@ class Studio:
                 self.annotations.pixel_state(name, kind)
             except (DatasetError, UnknownImageError):
                 self._damaged.add(name)  # who opens the image is told
+
+    async def tag_many(self, request: Request) -> Response:
+        """Set or remove a tag of many images."""
+        return await answer(tag_many, self.annotations, await read_json_body(request))
+
+    async def put_tags_back(self, request: Request) -> Response:
+        """Undo that."""
+        return await answer(put_back, self.annotations, await read_json_body(request))
 
     async def image(self, request: Request) -> Response:
         """Size, marks and versions of an image."""

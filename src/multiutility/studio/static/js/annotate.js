@@ -1,11 +1,13 @@
 // One picture and its annotation.
 
-import { getBytes, getPicture, imagePath } from "./api.js";
+import { getPicture, imagePath } from "./api.js";
 import { AreaPanel } from "./areas.js";
+import { Beneath } from "./beneath.js";
 import { BRUSH, nextBrush, usualBrush } from "./brushes.js";
+import { copyMarks } from "./copy.js";
 import { openDocument } from "./document.js";
 import { lastChanged } from "./history.js";
-import { h, toast } from "./dom.js";
+import { h, rove, toast } from "./dom.js";
 import { Keyboard } from "./keyboard.js";
 import { Labels, isTagged, newLabelButton } from "./labels.js";
 import { Layers } from "./layers.js";
@@ -49,11 +51,12 @@ class AnnotatePage {
     this.keyboard = new Keyboard(this);
     this.viewport = new Viewport(this.canvas, (context, unit) => this.paint(context, unit));
     this.layers = new Layers(picture, document);
+    this.beneath = new Beneath(this);
     this.viewport.show(picture, document);
     this.updateAllPixels();
     this.listen();
     this.use(settings.tool);
-    this.showPrediction(settings.prediction);
+    this.beneath.show(settings.prediction);
   }
 
   get label() {
@@ -106,17 +109,18 @@ class AnnotatePage {
         onclick: () => this.use(kind) }, name, h("kbd", {}, key.toUpperCase())));
     this.undoButton = button("↶", "Undo (Ctrl Z)", () => this.undo(), "Undo");
     this.redoButton = button("↷", "Redo (Ctrl Shift Z)", () => document.redo(), "Redo");
-    return h("div", { class: "toolbar" },
+    return rove(h("div", { class: "toolbar", role: "toolbar", "aria-label": "Tools and views" },
       button("‹", "Previous picture (,)", () => this.step(-1)),
       button("›", "Next picture (.)", () => this.step(1)),
       h("h1", { class: "title" }, document.name),
       h("span", { class: "muted" }, `${state.byName.get(document.name) + 1} of ${state.images.length}`),
       h("span", { class: "grow" }),
       h("div", { class: "tools", role: "radiogroup", "aria-label": "Tools" }, this.buttons),
+      button("Copy", "Copy tags, cover, boxes and points of the picture before", () => this.copy()),
       this.undoButton, this.redoButton,
       button("−", "Zoom out (−)", () => this.viewport.zoom(0.8), "Zoom out"),
       button("+", "Zoom in (+)", () => this.viewport.zoom(1.25), "Zoom in"),
-      h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit"));
+      h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit")));
   }
 
   makeLabels() {
@@ -223,6 +227,10 @@ class AnnotatePage {
     else if (this.tool.way?.needsRegions) this.setLevel(settings.level + (up ? 1 : -1));
   }
 
+  copy() {
+    return copyMarks(this.document).catch((error) => toast(error.message, "bad"));
+  }
+
   // What is not finished is taken back first, corner by corner.
   undo() {
     if (this.tool.takeBack?.()) return;
@@ -243,41 +251,6 @@ class AnnotatePage {
     if (!asked || !this.document.past.length) return;
     this.document.undo();
     toast(`Undone in ${this.document.name}.`);
-  }
-
-  fillRest() {
-    const value = 1 + state.dataset.classes.findIndex((one) => one.name === settings.label);
-    this.document.changeAll("mask", (before) => before || value);
-  }
-
-  async prediction() {
-    this.predicted ??= (await getBytes(imagePath(this.document.name, "/prediction"))).bytes;
-    return this.predicted;
-  }
-
-  async showPrediction(on) {
-    settings.prediction = on;
-    this.panels.paint.show();
-    this.redraw();
-    if (!on || !state.dataset.model) return;
-    try {
-      const bytes = await this.prediction();
-      if (this.closed) return;
-      this.layers.showPrediction(bytes);
-      this.canvas.dataset.prediction = "shown";
-      this.redraw();
-    } catch (error) {
-      toast(error.message, "bad");
-    }
-  }
-
-  async fillFromModel() {
-    try {
-      const bytes = await this.prediction();
-      this.document.changeAll("mask", (value, n) => value || bytes[n], true);
-    } catch (error) {
-      toast(error.message, "bad");
-    }
   }
 
   labelClicked(name) {

@@ -1,7 +1,7 @@
 // What is set beside the picture while somebody paints: the way to paint, eraser, sizes, and what changes all at once.
 
 import { BRUSH } from "./brushes.js";
-import { h, percent } from "./dom.js";
+import { h, percent, rove } from "./dom.js";
 import { settings } from "./settings.js";
 import { state } from "./state.js";
 import { WAYS } from "./ways.js";
@@ -18,19 +18,24 @@ export class PaintPanel {
     this.buildSliders();
     const clear = h("button", { type: "button", onclick: () => page.document.clear(page.kind) }, "Clear");
     this.ofMask = h("div", { class: "row" },
-      h("button", { type: "button", title: "Color what is not colored yet with the chosen label", onclick: () => page.fillRest() },
+      h("button", { type: "button", title: "Color what is not colored yet with the chosen label", onclick: () => this.fillRest() },
         "Fill the rest"),
       state.dataset.model && h("button", { type: "button", title: "Color what is not colored yet as the model would",
-        onclick: () => page.fillFromModel() }, "Fill in by the model"));
+        onclick: () => page.beneath.fill() }, "Fill in by the model"));
     this.prediction = state.dataset.model && h("label", { class: "check" },
-      h("input", { type: "checkbox", checked: settings.prediction, onchange: ({ target }) => page.showPrediction(target.checked) }),
+      h("input", { type: "checkbox", checked: settings.prediction, onchange: ({ target }) => page.beneath.show(target.checked) }),
       h("span", {}, "Show the prediction; it is not saved"));
     this.told = h("p", { class: "muted small painted", role: "status" });
     this.element = h("div", { class: "paint-panel" },
-      h("div", { class: "ways", role: "radiogroup", "aria-label": "Paint by" }, this.ways),
+      rove(h("div", { class: "ways", role: "radiogroup", "aria-label": "Paint by" }, this.ways)),
       h("div", { class: "row" }, this.eraser, clear), this.ofMask, this.brush, this.regions, this.prediction, this.opacity,
       this.told);
     this.showBrush(page.brush);
+  }
+
+  fillRest() {
+    const value = 1 + state.dataset.classes.findIndex(({ name }) => name === settings.label);
+    this.page.document.changeAll("mask", (before) => before || value);
   }
 
   buildSliders() {
