@@ -67,6 +67,27 @@ def test_what_others_did_meanwhile_stays_when_something_is_undone(studio: Studio
     assert DatasetFolder(studio.folder)[BARE].marks.tags == (2,)
 
 
+def test_nothing_is_undone_that_another_order_of_classes_would_spoil(studio: Studio) -> None:
+    page = studio.open(BARE, "scribbles")
+    place = center(page)
+    drag(page, place(20.5, 48.5), place(60.5, 48.5))
+    saved(page)
+    add_label(page, "carpet")
+    assert page.get_by_role("button", name="Undo").is_enabled()
+    table = studio.folder / "classes.csv"
+    head, first, second, *rest = table.read_text().splitlines()
+    table.write_text("\n".join([head, second, first, *rest, ""]))
+    add_label(page, "curtain")
+    page.wait_for_selector("button[aria-label=Undo][disabled]")
+
+
+def add_label(page: Page, name: str) -> None:
+    page.get_by_role("button", name="New label").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Add").click()
+    page.wait_for_selector(f".label-row:has-text('{name}')")
+
+
 def test_only_what_was_corrected_is_kept(studio: Studio) -> None:
     write_small_model(studio.folder)
     page = studio.window()

@@ -7,6 +7,8 @@ gone, or that have no mask, say nothing.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from multiutility.datasets.errors import DatasetError
@@ -39,6 +41,18 @@ class Accepted:
             if new != now:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 write_table(self._path, (COLUMN,), [(one,) for one in sorted(new)])
+
+    @contextmanager
+    def noting(self, name: str, said: str | None, any_left: bool) -> Iterator[None]:
+        """Note, while a mask is written, whether it is accepted: "1", "0", or as before if nothing is said.
+
+        If this ends in between, a mask is not scored that might be, and never the other way round.
+        """
+        if said == "1" and any_left:
+            self.set(name, True)
+        yield
+        if said == "0" or (said == "1" and not any_left):
+            self.set(name, False)
 
     def _read(self) -> frozenset[str]:
         now = stamp(self._path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
@@ -80,8 +80,8 @@ class Studio:
             Route("/api/dataset", self.dataset),
             Route("/api/classes", self.add_class, methods=["POST"]),
             Route("/api/images", self.images),
-            Route("/api/tags", self.tag_many, methods=["POST"]),
-            Route("/api/tags", self.put_tags_back, methods=["PUT"]),
+            Route("/api/tags", partial(self.tags, tag_many), methods=["POST"]),
+            Route("/api/tags", partial(self.tags, put_back), methods=["PUT"]),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
             *(Route(f"{one}/{kind}", partial(self.pixels, kind)) for kind in INDEX_IMAGES),
@@ -180,13 +180,9 @@ class Studio:
             except (DatasetError, UnknownImageError):
                 self._damaged.add(name)  # who opens the image is told
 
-    async def tag_many(self, request: Request) -> Response:
-        """Set or remove a tag of many images."""
-        return await answer(tag_many, self.annotations, await read_json_body(request))
-
-    async def put_tags_back(self, request: Request) -> Response:
-        """Undo that."""
-        return await answer(put_back, self.annotations, await read_json_body(request))
+    async def tags(self, change: Callable[..., Any], request: Request) -> Response:
+        """Change tags of many images."""
+        return await answer(change, self.annotations, await read_json_body(request))
 
     async def image(self, request: Request) -> Response:
         """Size, marks and versions of an image."""
@@ -240,12 +236,8 @@ class Studio:
         self, kind: str, name: str, body: bytes, version: str, accepted: str | None
     ) -> dict[str, Any]:
         pixels = unpacked(body, self.annotations.sample(name).size())
-        # If this ends in between, a mask is not scored that might be, and never the other way round.
-        if kind == MASK.name and accepted == "1" and pixels.any():
-            self.accepted.set(name, True)
-        written = self.annotations.write_pixels(name, kind, pixels, version)
-        if kind == MASK.name and (accepted == "0" or not pixels.any()):
-            self.accepted.set(name, False)
+        with self.accepted.noting(name, accepted if kind == MASK.name else None, bool(pixels.any())):
+            written = self.annotations.write_pixels(name, kind, pixels, version)
         return {"version": written}
 
     async def thumbnail(self, request: Request) -> Response:

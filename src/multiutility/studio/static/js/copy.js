@@ -3,7 +3,6 @@
 import { getJson, imagePath } from "./api.js";
 import { toast } from "./dom.js";
 import { markKinds, neighbor } from "./state.js";
-import { TOOLS } from "./tools.js";
 
 // Kinds that this picture has nothing of yet; marks with a place only if both are of one size.
 export async function copyMarks(document) {
@@ -14,8 +13,8 @@ export async function copyMarks(document) {
   }
   const found = await getJson(imagePath(from));
   const alike = found.width === document.width && found.height === document.height;
-  const kinds = markKinds().filter(({ name }) =>
-    found.marks[name].length && !document.marks[name].length && (alike || !TOOLS[name].draw));
+  const kinds = markKinds().filter(({ name, placed }) =>
+    found.marks[name].length && !document.marks[name].length && (alike || !placed));
   if (!kinds.length) {
     toast(`${from} has nothing that could be copied here.`);
     return;

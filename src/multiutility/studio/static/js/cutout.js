@@ -2,16 +2,16 @@
 
 import { imagePath, sendJson } from "./api.js";
 
-// The part of the picture between two places, in whole pixels.
+// The part of the picture between two places, in whole pixels: those that it touches.
 function part(one, other, { width, height }) {
-  const within = (value, most) => Math.max(0, Math.min(most, value));
-  const [left, right] = [Math.min(one.x, other.x), Math.max(one.x, other.x)];
-  const [top, bottom] = [Math.min(one.y, other.y), Math.max(one.y, other.y)];
+  const within = (value, least, most) => Math.max(least, Math.min(most, value));
+  const left = within(Math.floor(Math.min(one.x, other.x)), 0, width - 1);
+  const top = within(Math.floor(Math.min(one.y, other.y)), 0, height - 1);
   return {
-    left: within(Math.round(left), width - 1),
-    top: within(Math.round(top), height - 1),
-    right: within(Math.max(Math.round(left) + 1, Math.round(right)), width),
-    bottom: within(Math.max(Math.round(top) + 1, Math.round(bottom)), height),
+    left,
+    top,
+    right: within(Math.ceil(Math.max(one.x, other.x)), left + 1, width),
+    bottom: within(Math.ceil(Math.max(one.y, other.y)), top + 1, height),
   };
 }
 

@@ -28,6 +28,11 @@ channel.onmessage = ({ data }) => {
   saving.dispatchEvent(new CustomEvent("elsewhere", { detail: data.name }));
 };
 
+// Other windows read the list of images again.
+export function tellOthers() {
+  channel.postMessage({ name: null });
+}
+
 // Documents with unsaved changes stay; all others are read anew.
 export async function openDocument(name) {
   for (const [other, one] of open) if (!one.dirty && other !== name) open.delete(other);

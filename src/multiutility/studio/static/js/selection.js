@@ -1,6 +1,7 @@
 // Several pictures of the gallery at once: which are selected, and one tag for all of them.
 
 import { sendJson } from "./api.js";
+import { tellOthers } from "./document.js";
 import { h, plural, toast } from "./dom.js";
 import { loadImages, state } from "./state.js";
 
@@ -27,7 +28,7 @@ export class Selection {
     this.element.hidden = !size && !this.done;
     this.actions.hidden = !size;
     this.undoButton.hidden = !this.done;
-    if (size) this.count.textContent = `${size} selected`;
+    this.count.textContent = size ? `${size} selected` : "";
   }
 
   update() {
@@ -85,6 +86,7 @@ export class Selection {
     this.element.inert = true;
     try {
       told(await (await sendJson(method, "/api/tags", data)).json());
+      tellOthers();
       await loadImages();
     } catch (error) {
       toast(error.message, "bad");
