@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -35,15 +34,14 @@ from multiutility.studio.answers import (
     failure,
     http_failure,
     nobody_there,
-    packed,
     packed_json,
     packed_pixels,
     read_json_body,
     unpacked,
 )
-from multiutility.studio.cutouts import Cutouts, Window
 from multiutility.studio.many_tags import put_back, tag_many
 from multiutility.studio.options import Options
+from multiutility.studio.picture_answers import PictureAnswers
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
 from multiutility.studio.review import Review
@@ -54,8 +52,6 @@ from multiutility.vision.features.names import offered
 
 STATIC = Path(__file__).parent / "static"
 MAX_PIXELS = 32 * 2**20
-# Pictures are asked for under names that change with the file.
-LASTING = {"cache-control": "private, max-age=86400, immutable"}
 
 
 class Studio:
@@ -64,8 +60,7 @@ class Studio:
     def __init__(self, folder: Path) -> None:
         self.places = Places(folder)
         self.annotations = Annotations(folder)
-        self.pictures = Pictures(self.places.pictures)
-        self.cutouts = Cutouts()
+        self.pictures = PictureAnswers(self.annotations, Pictures(self.places.pictures))
         self.accepted = Accepted(self.places.accepted)
         self.review = Review(self.annotations, self.places, self.accepted)
         self.training = Training(self.places)
@@ -89,10 +84,7 @@ class Studio:
                 Route(f"{one}/{kind}", partial(self.put_pixels, kind), methods=["PUT"])
                 for kind in INDEX_IMAGES
             ),
-            Route(one + "/thumbnail", self.thumbnail),
-            Route(one + "/picture", self.picture),
-            Route(one + "/regions/{level:int}", self.regions),
-            Route(one + "/cutout", self.cutout, methods=["POST"]),
+            *self.pictures.routes(one),
             Route(one + "/prediction", self.prediction),
             Route(one + "/confidence", self.confidence),
             Route("/api/model", self.model),
@@ -239,34 +231,6 @@ class Studio:
         with self.accepted.noting(name, accepted if kind == MASK.name else None, bool(pixels.any())):
             written = self.annotations.write_pixels(name, kind, pixels, version)
         return {"version": written}
-
-    async def thumbnail(self, request: Request) -> Response:
-        """A small JPEG."""
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        return Response(await run_in_threadpool(self.pictures.thumbnail, path), 200, LASTING, "image/jpeg")
-
-    async def picture(self, request: Request) -> Response:
-        """A JPEG of the size of a screen."""
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        return Response(await run_in_threadpool(self.pictures.screen, path), 200, LASTING, "image/jpeg")
-
-    async def regions(self, request: Request) -> Response:
-        """Regions to paint: 16 bits for each pixel of a smaller image."""
-        level = request.path_params["level"]
-        if level >= len(REGION_COUNTS):
-            raise HTTPException(404, f"levels are 0..{len(REGION_COUNTS) - 1}")
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        content, (height, width) = await run_in_threadpool(self.pictures.regions, path, level)
-        return packed(content, {"x-height": str(height), "x-width": str(width), **LASTING})
-
-    async def cutout(self, request: Request) -> Response:
-        """Which pixels of a window, 1 or 0, are of the thing that was boxed or clicked."""
-        name, data = request.path_params["name"], await read_json_body(request)
-        return packed_pixels(await run_in_threadpool(self._cutout, name, data))
-
-    def _cutout(self, name: str, data: Any) -> NDArray[np.uint8]:
-        sample = self.annotations.sample(name)
-        return self.cutouts.cut(sample.path, Window.from_json(data, sample.size())).astype(np.uint8)
 
     async def prediction(self, request: Request) -> Response:
         """Predicted values of all pixels."""
