@@ -141,7 +141,7 @@ class Studio:
 
     def _images(self) -> dict[str, Any]:
         dataset = self.annotations.dataset()
-        confidence = self.review.confidence(dataset.names)
+        confidence, accepted = self.review.confidence(dataset.names), self.accepted.names()
         unread = []
         rows = []
         for sample in dataset:
@@ -153,7 +153,7 @@ class Studio:
             # Who opens an image with others is told.
             known = sorted(label for label in labels if label < len(dataset.classes))
             row: dict[str, Any] = {"name": sample.name, "labels": known}
-            row["stamp"] = (stamp(sample.path) or (0,))[0]
+            row |= {"stamp": (stamp(sample.path) or (0,))[0], "accepted": sample.name in accepted}
             row |= {kind: len(getattr(marks, kind)) for kind in TABLES}
             row |= {kind: True if state is None else state.count for kind, state in states.items()}
             if sample.name in confidence:

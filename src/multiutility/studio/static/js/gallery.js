@@ -117,7 +117,8 @@ class Gallery {
   make(place) {
     const image = this.images[place];
     const has = state.dataset.kinds.filter(({ name }) => image[name]);
-    const words = has.map(({ name, badge }) => (image[name] > 1 ? `${image[name]} ${badge}` : badge));
+    const badgeOf = ({ name, badge }) => (name === "mask" && image.accepted ? "accepted mask" : badge);
+    const words = has.map((kind) => (image[kind.name] > 1 ? `${image[kind.name]} ${kind.badge}` : badgeOf(kind)));
     const labels = image.labels.map((label) => state.dataset.classes[label].name);
     const told = words.length ? `${words.join(", ")}${labels.length ? `: ${labels.join(", ")}` : ""}` : "nothing yet";
     return h("div", { class: "cell", role: "option", id: `cell-${place}`, "data-place": place, "data-name": image.name,
@@ -131,7 +132,7 @@ class Gallery {
       h("div", { class: "dots" }, image.labels.slice(0, 8).map((label) => swatch(state.dataset.classes[label].color))),
       h("div", { class: "caption" },
         h("span", { class: "name" }, image.name),
-        h("span", { class: "badges" }, has.map(({ name, badge }) => h("span", { class: `badge ${name}` }, badge)))));
+        h("span", { class: "badges" }, has.map((kind) => h("span", { class: `badge ${kind.name}` }, badgeOf(kind))))));
   }
 
   mark() {
@@ -167,6 +168,7 @@ class Gallery {
     } else if (event.key === "Enter") this.open(state.position);
     else if (event.key === " ") selection.toggle(images, state.position);
     else if (event.key === "a" && (event.ctrlKey || event.metaKey)) selection.all(images);
+    else if (event.key === "z" && (event.ctrlKey || event.metaKey) && selection.done) selection.undo();
     else if (event.key !== "Escape" || !selection.clear()) return;
     event.preventDefault();
   }
