@@ -204,5 +204,7 @@ def test_classes_of_a_mask_are_in_the_picture(studio: Studio) -> None:
         assert box.is_checked() == bool((painted == label + 1).any())
     value, count = np.unique(painted[painted > 0], return_counts=True)
     most = DatasetFolder(studio.folder).classes[int(value[count.argmax()]) - 1].name
-    told = page.locator(f".label-row:has-text('{most}') .count").inner_text()
-    assert told == f"{round(100 * count.max() / painted.size)} % painted"
+    told = page.locator(f".label-row:has-text('{most}') .count")
+    share = f"{round(100 * count.max() / painted.size)} %"
+    assert told.inner_text() == share
+    assert told.get_attribute("title") == f"{share} of the picture is painted with it"

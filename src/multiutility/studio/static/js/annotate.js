@@ -112,7 +112,7 @@ class AnnotatePage {
     return rove(h("div", { class: "toolbar", role: "toolbar", "aria-label": "Tools and views" },
       button("‹", "Previous picture (,)", () => this.step(-1)),
       button("›", "Next picture (.)", () => this.step(1)),
-      h("h1", { class: "title" }, document.name),
+      h("h1", { class: "title", title: document.name }, document.name),
       h("span", { class: "muted" }, `${state.byName.get(document.name) + 1} of ${state.images.length}`),
       h("span", { class: "grow" }),
       h("div", { class: "tools", role: "radiogroup", "aria-label": "Tools" }, this.buttons),

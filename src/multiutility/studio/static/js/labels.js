@@ -44,8 +44,9 @@ export class Labels {
       const there = drawn > 0 || share > 0 || painted.has(name);
       box.checked = tagged || there;
       box.disabled = there && !tagged;
-      const colored = painted.has(name) ? `${percent(painted.get(name))} painted` : "";
+      const colored = painted.has(name) ? percent(painted.get(name)) : "";
       count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share), colored].filter(Boolean).join(", ");
+      count.title = colored && `${colored} of the picture is painted with it`;
       button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
       element.classList.toggle("chosen", !tagging && name === chosen);
       element.classList.toggle("tagged", box.checked);

@@ -115,7 +115,7 @@ class ReviewPage {
     view.replaceChildren(h("section", { class: "annotate review" },
       h("div", { class: "toolbar" }, tabs(document.name, false),
         step(-1, "‹", "Previous picture (,)"), step(1, "›", "Next picture (.)"),
-        h("h1", { class: "title" }, document.name), this.where, h("span", { class: "grow" }), order, this.undoButton, this.redoButton,
+        h("h1", { class: "title", title: document.name }, document.name), this.where, h("span", { class: "grow" }), order, this.undoButton, this.redoButton,
         h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit")),
       h("div", { class: "stage" }, this.canvas),
       h("aside", { class: "side", "aria-label": "Prediction" }, this.stale,
