@@ -17,7 +17,7 @@ from multiutility.studio.marks import mapping, number_of
 from multiutility.studio.stamps import Stamp, stamp
 from multiutility.vision.regions.cutout import Hints, cut_out
 
-# Pixels that are cut in a fraction of a second; what is larger is made smaller first.
+# Pixels that are cut within about a second; what is larger is made smaller first.
 MOST_PIXELS = 60_000
 # What is around a box, in parts of its sides, shows what the thing is not.
 AROUND = 0.25

@@ -18,7 +18,8 @@ from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.inference import min_cut
 from multiutility.vision.regions.superpixels import RegionMerging
 
-# Cost of a cut between alike neighbors, in units of log-likelihood of one pixel.
+# Cost of a cut between alike neighbors, in units of log-likelihood of one pixel. This and how colors share
+# are rough choices, by 25 objects each of three sets of photographs; for facades 2 was better than 5.
 SMOOTHNESS = 3.0
 # Colors of the palette, and rounds of learning colors and cutting; it usually settles earlier.
 N_COLORS, N_ROUNDS = 64, 5
