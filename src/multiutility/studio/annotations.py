@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from multiutility.datasets.contents import CLASSES, FILES, FOLDERS, IMAGES, SPLITS
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import write_mask
 from multiutility.kinds import INDEX_IMAGES, TABLES
 from multiutility.kinds.problems import size_problem
+from multiutility.kinds.tags import Tag
 from multiutility.studio.class_rows import append_class, class_of
 from multiutility.studio.marks import marks_from_json, marks_to_json
 from multiutility.studio.pixel_states import Pixels, PixelState, PixelStates
 from multiutility.studio.stamps import Stamp, stamp
 from multiutility.studio.table_rows import write_rows
+
+Tags: TypeAlias = tuple[Tag, ...]
 
 WATCHED = (CLASSES, *FILES, IMAGES, *FOLDERS, SPLITS)
 
@@ -80,6 +84,19 @@ class Annotations:
                 if entries != getattr(old, kind):
                     write_rows(table, self.folder, name, entries, dataset.names, dataset.classes)
             return self.marks(name)
+
+    def change_tags(self, changes: Mapping[str, Callable[[Tags], Tags]]) -> dict[str, tuple[Tags, Tags]]:
+        """Change the tags of many images; what they were and are now, of those that are not the same."""
+        with self._lock:
+            dataset = self.dataset()
+            changed = {}
+            for sample in [self.sample(name) for name in changes]:
+                old = tuple(sample.marks.tags)
+                new = changes[sample.name](old)
+                if new != old:
+                    write_rows(TABLES["tags"], self.folder, sample.name, new, dataset.names, dataset.classes)
+                    changed[sample.name] = old, new
+            return changed
 
     def pixels(self, name: str, kind: str) -> tuple[Pixels | None, str]:
         """Return the index image of an image and a kind, if there is one, and its version."""

@@ -20,6 +20,7 @@ from typing import Any
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.learning.checkpoint.file import CheckpointError
 from multiutility.learning.optimizers.solution import Record
+from multiutility.studio.accepted import Accepted
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions
@@ -68,9 +69,12 @@ class Reporter:
         )
 
 
-def held_out(dataset: DatasetFolder) -> list[str]:
-    """Return the images with masks that are kept to be scored; an image always falls on the same side."""
-    masked = [sample.name for sample in dataset if "mask" in sample.kinds]
+def held_out(dataset: DatasetFolder, accepted: frozenset[str] = frozenset()) -> list[str]:
+    """Return the images with masks that are kept to be scored; an image always falls on the same side.
+
+    Masks that are accepted predictions are never scored, and so always learned from.
+    """
+    masked = [sample.name for sample in dataset if "mask" in sample.kinds and sample.name not in accepted]
     chosen = [name for name in masked if fraction(name) < 1 / HELD_OUT]
     return chosen if len(chosen) < len(masked) else chosen[1:]
 
@@ -80,17 +84,19 @@ def fraction(name: str) -> float:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6]) / 2**48
 
 
-def training_images(dataset: DatasetFolder, options: Options) -> DatasetFolder:
+def training_images(
+    dataset: DatasetFolder, options: Options, accepted: frozenset[str] = frozenset()
+) -> DatasetFolder:
     """Return the images that are learned from."""
     part = training_part(dataset)
-    kept = set(held_out(part)) if options.hold_out else set()
+    kept = set(held_out(part, accepted)) if options.hold_out else set()
     return part.select(name for name in part.names if name not in kept)
 
 
 def train(folder: Path, options: Options, reporter: Reporter) -> None:
     """Learn from a dataset, and write the model, and what it is made of."""
     begin, places = time.perf_counter(), Places(folder)
-    part = training_images(DatasetFolder(folder), options)
+    part = training_images(DatasetFolder(folder), options, Accepted(places.accepted).names())
     model = Segmenter(
         features=options.features,
         n_superpixels=options.superpixels,

@@ -34,17 +34,19 @@ export class Labels {
     return this.rows.filter((row) => row.box.checked).map((row) => row.name);
   }
 
-  // `strokes` has how many there are of each label, by its name.
-  update(marks, strokes, chosen, tagging) {
+  // `strokes` has how many there are of each label, by its name, and `painted` which share of the picture its mask has.
+  update(marks, strokes, painted, chosen, tagging) {
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
       const found = placedMarks(marks).filter((mark) => mark.label === name);
       const drawn = found.length + (strokes.get(name) ?? 0);
       const share = marks.areas.find((area) => area.label === name)?.share;
-      const there = drawn > 0 || share > 0;
+      const there = drawn > 0 || share > 0 || painted.has(name);
       box.checked = tagged || there;
       box.disabled = there && !tagged;
-      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share)].filter(Boolean).join(", ");
+      const colored = painted.has(name) ? percent(painted.get(name)) : "";
+      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share), colored].filter(Boolean).join(", ");
+      count.title = colored && `${colored} of the picture is painted with it`;
       button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
       element.classList.toggle("chosen", !tagging && name === chosen);
       element.classList.toggle("tagged", box.checked);
