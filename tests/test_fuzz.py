@@ -227,8 +227,8 @@ def test_files_of_before_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_model_with_another_format_number_is_damaged(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
-    assert model.read_bytes().count(b'\\"format\\": 2') == 1
-    path.write_bytes(model.read_bytes().replace(b'\\"format\\": 2', b'\\"format\\": 1'))
+    assert model.read_bytes().count(b'\\"format\\": 3') == 1
+    path.write_bytes(model.read_bytes().replace(b'\\"format\\": 3', b'\\"format\\": 1'))
     with pytest.raises(ModelFileError, match="damaged"):
         read_model(path)
 

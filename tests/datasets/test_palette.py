@@ -15,6 +15,7 @@ from multiutility.datasets.palette import Color, Colors, colors_for, natural_col
 
 UNKNOWN = [f"class {n}" for n in range(12)]
 USUAL = ["sky", "grass", "tree", "road", "building", "car", "person", "water", "cow", "soil", "other"]
+FACADE = ["sky", "window", "door", "facade", "balcony", "roof", "shop", "tree"]
 # Vienot, Brettel and Mollon (1999), by which other programs than ours show what others see.
 VIENOT = {
     "usual": np.eye(3),
@@ -37,14 +38,14 @@ def seen(color: Color, sight: str) -> np.ndarray[tuple[int], np.dtype[np.float64
 
 
 @pytest.mark.parametrize("sight", VIENOT)
-@pytest.mark.parametrize("names", [UNKNOWN, USUAL])
+@pytest.mark.parametrize("names", [UNKNOWN, USUAL, FACADE])
 def test_all_people_tell_them_apart(sight: str, names: list[str]) -> None:
     looks = {name: seen(color, sight) for name, color in zip(names, colors_for(names), strict=True)}
     near = {pair: float(np.linalg.norm(looks[pair[0]] - looks[pair[1]])) for pair in combinations(names, 2)}
     assert min(near.values()) > 6, min(near, key=near.__getitem__)
 
 
-@pytest.mark.parametrize("names", [UNKNOWN, USUAL])
+@pytest.mark.parametrize("names", [UNKNOWN, USUAL, FACADE])
 def test_they_are_seen_on_white_and_on_black(names: list[str]) -> None:
     lightness = [seen(color, "usual")[0] for color in colors_for(names)]
     assert min(lightness) > 28
@@ -58,6 +59,13 @@ def test_well_known_names_have_their_colors() -> None:
     assert green > red > blue
     assert max(natural_color("roads") or (0, 99, 255)) - min(natural_color("roads") or (0, 99, 255)) < 20
     assert natural_color("Skylight") is None
+    # A natural color that looks like one that is used is lighter or darker, and not another one.
+    colors = dict(zip(FACADE, colors_for(FACADE), strict=True))
+    red, green, blue = colors["tree"]
+    assert green > red
+    assert green > blue
+    red, green, blue = colors["roof"]
+    assert red > max(green, blue)
     # Of two that would look alike, the second has another.
     assert len(set(colors_for(["sky", "sky above", "sea", "ocean"]))) == 4
 

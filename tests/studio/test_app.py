@@ -374,3 +374,28 @@ def test_folders_without_pictures(tmp_path: Path, what: str, told: str) -> None:
     assert done.exit_code == 2
     assert told in done.output
     assert not list(tmp_path.glob("*/studio"))
+
+
+def test_cutouts_of_windows(client: httpx.Client) -> None:
+    window = {"left": 4, "top": 6, "right": 30, "bottom": 40, "click": {"x": 10, "y": 20}}
+    answer = client.post("/api/images/one/cutout", json=window)
+    found = np.frombuffer(answer.content, np.uint8).reshape(34, 26)
+    assert set(np.unique(found)) <= {0, 1}
+    assert found[20 - 6, 10 - 4] == 1
+    assert client.post("/api/images/one/cutout", json={**window, "click": None}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"right": 65}, "the window is not within the image"),
+        ({"left": 30}, "the window is not within the image"),
+        ({"click": {"x": 3, "y": 20}}, "the click is not within the window"),
+        ({"click": {"x": 3}}, "expected an object with x, y"),
+        ({"top": "6"}, "'6' is not a number"),
+    ],
+)
+def test_windows_that_cannot_be(client: httpx.Client, change: dict[str, object], told: str) -> None:
+    window = {"left": 4, "top": 6, "right": 30, "bottom": 40, "click": None}
+    answer = client.post("/api/images/one/cutout", json={**window, **change})
+    assert (answer.status_code, answer.json()) == (400, {"error": told})

@@ -3,143 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 
+from browser_cases import (
+    BARE,
+    HEIGHT,
+    TRAINING,
+    WIDTH,
+    Studio,
+    center,
+    drag,
+    drawn,
+    fingers,
+    redrawn,
+    saved,
+    strokes,
+)
 from multiutility.datasets.class_table import write_classes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
-from multiutility.datasets.scenes import CLASSES, make_scenes
+from multiutility.datasets.scenes import CLASSES
 from multiutility.datasets.writing import NewSample, write_dataset
-from multiutility.kinds import PixelAnnotation
 from multiutility.studio.places import Places, write_json
 from multiutility.vision.about import about_lines
 from multiutility.vision.model_file import read_model
-from multiutility.vision.weaken import weak_annotation
-from studio_cases import TOKEN, running, write_small_model
+from studio_cases import running, write_small_model
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page, Route
-
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
-
-FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
-FLAGS += ["--disable-sync"]
-# Milliseconds; machines that do much else at the same time are slow at times.
-PATIENCE, TRAINING = 60_000, 240_000
-HEIGHT, WIDTH = 96, 128
-BARE = "train-0003"
-
-
-@dataclass
-class Studio:
-    """The studio of a dataset in the browser; what goes wrong in its pages is noted."""
-
-    folder: Path
-    origin: str
-    browser: Browser
-    troubles: list[str] = field(default_factory=list)
-
-    def note(self, said: ConsoleMessage) -> None:
-        """Take note of errors in the console; refused requests are among them, and may be as they should."""
-        if said.type == "error" and "the server responded with a status" not in said.text:
-            self.troubles.append(said.text)
-
-    def window(self, size: tuple[int, int] = (1280, 800), token: str = TOKEN, touch: bool = False) -> Page:
-        """Open the studio in a window of its own, as another person would."""
-        context = self.browser.new_context(viewport={"width": size[0], "height": size[1]}, has_touch=touch)
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
-        page.on("console", self.note)
-        page.goto(f"{self.origin}/?token={token}")
-        return page
-
-    def open(self, name: str, tool: str = "tags") -> Page:
-        """Open an image with a tool."""
-        page = self.window()
-        page.goto(f"{self.origin}/#/annotate/{name}/{tool}")
-        page.wait_for_selector("canvas.picture")
-        return page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    sandbox = [] if hasattr(os, "geteuid") and os.geteuid() else ["--no-sandbox"]
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=BROWSER, args=[*FLAGS, *sandbox], timeout=PATIENCE)
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> DatasetFolder:
-    return make_scenes(tmp_path_factory.mktemp("scenes") / "full", 6, 0, size=(HEIGHT, WIDTH))
-
-
-@pytest.fixture
-def studio(scenes: DatasetFolder, browser: Browser, tmp_path: Path) -> Iterator[Studio]:
-    """Two images with masks, one with tags and boxes, three with nothing."""
-    samples = []
-    for n, sample in enumerate(scenes):
-        mask = sample.mask()
-        assert mask is not None
-        weak = weak_annotation(mask, CLASSES, boxes=True, instances=sample.instances())
-        kinds = [PixelAnnotation(mask=mask), PixelAnnotation(mask=mask), weak]
-        samples.append(NewSample(sample.name, sample.path, kinds[n] if n < 3 else PixelAnnotation()))
-    write_dataset(tmp_path / "lake", CLASSES, samples)
-    with ExitStack() as stack:
-        found = Studio(tmp_path / "lake", stack.enter_context(running(tmp_path / "lake")), browser)
-        yield found
-        for context in browser.contexts:
-            context.close()
-    assert found.troubles == []
-
-
-def saved(page: Page) -> None:
-    page.wait_for_selector("#save-state:text-is('All saved')")
-
-
-def center(page: Page) -> Callable[[float, float], tuple[float, float]]:
-    """Return what turns pixels of the image into places of the window."""
-    box = page.locator("canvas.picture").bounding_box()
-    assert box is not None
-    scale = min((box["width"] - 24) / WIDTH, (box["height"] - 24) / HEIGHT)
-    left, top = box["x"] + (box["width"] - scale * WIDTH) / 2, box["y"] + (box["height"] - scale * HEIGHT) / 2
-    return lambda x, y: (left + scale * x, top + scale * y)
-
-
-def drawn(page: Page) -> str:
-    """Return the picture as it is drawn, to be compared."""
-    return str(page.evaluate("document.querySelector('canvas.picture').toDataURL()"))
-
-
-def redrawn(page: Page, before: str) -> None:
-    """Wait until the picture looks different."""
-    end = time.monotonic() + PATIENCE / 1000
-    while drawn(page) == before:
-        assert time.monotonic() < end, "the picture does not change"
-        page.wait_for_timeout(20)
-
-
-def drag(page: Page, *places: tuple[float, float]) -> None:
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    for place in places[1:]:
-        page.mouse.move(*place, steps=4)
-    page.mouse.up()
+    from playwright.sync_api import Browser, Route
 
 
 def test_label_undo_reload(studio: Studio) -> None:
@@ -440,10 +338,6 @@ def test_areas_of_two_windows_are_joined(studio: Studio) -> None:
     assert areas(studio) == {0: 0.5, 2: 0.2}
 
 
-def strokes(studio: Studio) -> NDArray[np.uint8]:
-    return read_mask(studio.folder / "scribbles" / f"{BARE}.png")
-
-
 def test_scribble_erase_undo_reload(studio: Studio) -> None:
     page = studio.open(BARE, "tags")
     for key in ("1", "s", "9"):  # the tag sky; strokes of a cow
@@ -609,16 +503,6 @@ def test_changes_wait_for_a_studio_that_is_away(
         page.context.close()
 
 
-def fingers(page: Page, *steps: list[tuple[float, float]]) -> None:
-    """Put fingers on the screen, move them from step to step, and lift them."""
-    client = page.context.new_cdp_session(page)
-    for n, places in enumerate(steps):
-        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)]
-        kind = "touchMove" if n and len(places) == len(steps[n - 1]) else "touchStart"
-        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-
-
 def test_fingers_draw_and_zoom(studio: Studio) -> None:
     page = studio.window((1024, 1366), touch=True)
     page.goto(f"{studio.origin}/#/annotate/{BARE}/boxes/cow")
@@ -698,6 +582,8 @@ def test_train_review_next(studio: Studio) -> None:
     page.wait_for_selector("progress")
     page.wait_for_selector("text=The model has learned from 3 pictures", timeout=TRAINING)
     page.wait_for_selector(".chart path.curve")
+    assert "how badly the model fits what you annotated" in page.inner_text("figcaption")
+    assert not re.search("objective|bound|gap", page.inner_text("figure"))
     page.wait_for_selector("button:has-text('Train')", timeout=TRAINING)
     told = about_lines(read_model(studio.folder / "studio" / "model.safetensors")[0].about)
     assert told[0].startswith("chosen: ")
@@ -716,7 +602,7 @@ def test_train_review_next(studio: Studio) -> None:
     redrawn(page, overlay)
     page.get_by_role("button", name="Accept as mask").click()
     saved(page)
-    page.wait_for_selector("text=100.0 % of what your mask colors")
+    page.wait_for_selector("text=This mask is a prediction that was accepted")
     predictions = studio.folder / "studio" / "predictions"
     assert np.array_equal(
         read_mask(studio.folder / "masks" / f"{BARE}.png"),
@@ -724,13 +610,14 @@ def test_train_review_next(studio: Studio) -> None:
     )
     page.get_by_role("link", name="Scores").click()
     page.wait_for_selector("text=On pictures that it has learned from")
-    page.wait_for_selector("text=On pictures that the model has not learned from")
+    page.wait_for_selector("text=One mask is a prediction that was accepted")
+    assert page.locator("text=On pictures that the model has not learned from").count() == 0
     assert page.locator("table.matrix tbody tr").count() > 1
     # The same masks, compared before and after a class was added.
     with (studio.folder / "classes.csv").open("a") as file:
         file.write("carpet,#123456,stuff,0\n")
     page.reload()
-    page.wait_for_selector("text=On pictures that the model has not learned from")
+    page.wait_for_selector("text=On pictures that it has learned from")
     # Pictures that come later are looked at without a new training.
     shutil.copy(next((studio.folder / "images").glob("*")), studio.folder / "images" / "later.png")
     (studio.folder / "images" / "damaged.png").write_bytes(b"no picture")

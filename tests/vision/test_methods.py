@@ -77,7 +77,7 @@ def by_hand(training: TrainingSet, shares: dict[int, float] | None = None, **cha
 def test_paper_is_the_paper(mixed: TrainingSet) -> None:
     model = Segmenter(toy_preset(), method="paper", **FAST).fit_prepared(mixed)
     assert np.array_equal(model.predictor_.weights, by_hand(mixed))
-    assert (model.chosen_, model.estimate_) == ({}, None)
+    assert (list(model.chosen_), model.estimate_) == (["refinement"], None)
     assert model.predictor_.about["method"] == "paper"
     given = Segmenter(toy_preset(), method="paper", alpha=1.0, class_weight=0.5, **FAST).fit_prepared(mixed)
     assert np.array_equal(given.predictor_.weights, by_hand(mixed, alpha=1.0, class_weight=0.5))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from multiutility.vision.regions.refine import refined
-from toy import CLASSES
+from multiutility.kinds import PixelAnnotation
+from multiutility.vision.photo import ArrayPhoto
+from multiutility.vision.refinements import CANDIDATES, best_mask, chosen_refinement
+from multiutility.vision.regions.refine import MIDDLE, NARROW, WIDE, Refinement
+from multiutility.vision.regions.superpixels import Slic
+from multiutility.vision.segmenter import Segmenter
+from multiutility.vision.training_set import AnnotatedPhoto, TrainingSet
+from toy import CLASSES, toy_preset
 
 
 def disk(radius: float, shape: tuple[int, int] = (60, 80)) -> NDArray[np.bool_]:
@@ -21,13 +29,14 @@ def noisy_disk(rng: np.random.Generator, radius: float, noise: float) -> NDArray
 
 
 @pytest.mark.parametrize("given", [17, 24])
-def test_borders_move_to_where_colors_change(given: float) -> None:
+@pytest.mark.parametrize("how", [WIDE, MIDDLE, NARROW])
+def test_borders_move_to_where_colors_change(given: float, how: Refinement) -> None:
     image = noisy_disk(np.random.default_rng(0), 20, noise=20)
     truth = disk(20).astype(np.uint8) + np.uint8(1)
     mask = disk(given).astype(np.uint8) + np.uint8(1)
     before = mask.copy()
-    found = refined(image, mask)
-    assert (found != truth).sum() < 0.6 * (mask != truth).sum()
+    found = how(image, mask)
+    assert (found != truth).sum() < 0.8 * (mask != truth).sum()
     assert np.array_equal(mask, before)
 
 
@@ -35,7 +44,7 @@ def test_nothing_changes_beyond_reach() -> None:
     rng = np.random.default_rng(1)
     image = rng.integers(0, 256, (60, 80, 3)).astype(np.uint8)
     mask = disk(15).astype(np.uint8) + np.uint8(4)
-    found = refined(image, mask, reach=3, pull=0)
+    found = Refinement(reach=3, window=9, pull=0)(image, mask)
     changed = found != mask
     assert changed.any()
     rows, columns = np.nonzero(changed)
@@ -47,12 +56,50 @@ def test_nothing_changes_beyond_reach() -> None:
 def test_pull_holds_where_colors_tell_nothing() -> None:
     image = np.full((60, 80, 3), 99, dtype=np.uint8)
     mask = disk(15).astype(np.uint8) + np.uint8(1)
-    assert np.array_equal(refined(image, mask), mask)
+    assert np.array_equal(WIDE(image, mask), mask)
 
 
 def test_masks_of_one_label_stay() -> None:
     image = np.random.default_rng(2).integers(0, 256, (1, 7, 3)).astype(np.uint8)
     mask = np.full((1, 7), 9, dtype=np.uint8)
-    assert np.array_equal(refined(image, mask), mask)
+    assert np.array_equal(WIDE(image, mask), mask)
     two = np.array([[1, 1, 1, 2, 2, 2, 2]], dtype=np.uint8)
-    assert refined(image, two).shape == two.shape
+    assert WIDE(image, two).shape == two.shape
+
+
+def masked(image: NDArray[np.uint8], truth: NDArray[np.bool_]) -> AnnotatedPhoto:
+    mask = truth.astype(np.uint8) + np.uint8(1)
+    return AnnotatedPhoto(ArrayPhoto("one", image), lambda: PixelAnnotation(mask=mask))
+
+
+def training_set(photos: list[AnnotatedPhoto], n_segments: int = 200) -> TrainingSet:
+    return Segmenter(replace(toy_preset(), superpixels=Slic(n_segments))).prepare(photos, CLASSES)
+
+
+def n_wrong(training: TrainingSet, how: Refinement | None) -> int:
+    """Pixels that are wrong if superpixels have their best labels, counted one by one."""
+    wrong = 0
+    for photo, one in zip(training.photos, training.prepared, strict=True):
+        mask = photo.annotation().mask
+        assert mask is not None
+        found = best_mask(mask, one.regions, len(CLASSES))
+        wrong += int((mask != (found if how is None else how(photo.photo.image(), found))).sum())
+    return wrong
+
+
+@pytest.mark.parametrize(("noise", "n_segments", "dots"), [(5, 400, True), (5, 60, False), (15, 60, False)])
+def test_what_is_closest_to_the_masks_is_chosen(noise: float, n_segments: int, dots: bool) -> None:
+    rows, columns = np.indices((60, 80))
+    truth = ((rows % 12 < 4) & (columns % 12 < 4)) if dots else disk(20)
+    colors = np.where(truth[..., np.newaxis], CLASSES[2].color, CLASSES[1].color)
+    image = np.clip(colors + np.random.default_rng(3).normal(0, noise, (60, 80, 3)), 0, 255).astype(np.uint8)
+    training = training_set([masked(image, truth)], n_segments)
+    wrong = {how: n_wrong(training, how) for how in CANDIDATES}
+    assert len(set(wrong.values())) > 1
+    assert wrong[chosen_refinement(training, [0])] <= 1.05 * min(wrong.values())
+    assert (wrong[WIDE] > 1.5 * min(wrong.values())) == dots
+
+
+def test_without_masks_the_usual_refinement_is_taken() -> None:
+    image = noisy_disk(np.random.default_rng(0), 20, noise=20)
+    assert chosen_refinement(training_set([masked(image, disk(20))]), []) == MIDDLE

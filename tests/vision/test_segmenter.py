@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.learning.optimizers.solution import Record
 from multiutility.vision import Segmenter, features
 from multiutility.vision.model_file import FORMAT, KEY, ModelFileError, checksum
+from multiutility.vision.regions.refine import NARROW, WIDE, Refinement
 from toy import (
     BOAT,
     CLASSES,
@@ -231,6 +234,26 @@ def rewrite(path: Path, forged: bool = True, **changes: Any) -> None:
     save_file(load_file(path), path, {KEY: json.dumps(header)})
 
 
+@pytest.mark.parametrize("how", [None, NARROW, WIDE])
+def test_models_keep_how_borders_are_refined(
+    model: Segmenter, tmp_path: Path, how: Refinement | None
+) -> None:
+    changed, path = copy(model), tmp_path / "m.safetensors"
+    changed.predictor_ = replace(model.predictor_, refine=how)
+    changed.save(path)
+    assert Segmenter.load(path).predictor_.refine == how
+
+
+@pytest.mark.parametrize(("refine", "how"), [(True, WIDE), (False, None)])
+def test_models_of_before_refine_as_they_did(
+    model: Segmenter, tmp_path: Path, refine: bool, how: Refinement | None
+) -> None:
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    rewrite(path, format=2, refine=refine)
+    assert Segmenter.load(path).predictor_.refine == how
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -245,6 +268,7 @@ def rewrite(path: Path, forged: bool = True, **changes: Any) -> None:
         ({"max_side": -1}, "sizes that cannot be"),
         ({"typical_margin": float("nan")}, "sizes that cannot be"),
         ({"typical_margin": 0}, "sizes that cannot be"),
+        ({"refine": {"reach": -1, "window": 5, "pull": 1}}, "its header cannot be used"),
         ({"parameters": 3}, "its header cannot be used"),
         ({"parameters": {"checkpoint": "x"}}, "the parameters checkpoint, which are unknown"),
         ({"parameters": {"store": "x", "a": 1}}, "the parameters a, store, which are unknown"),

@@ -115,6 +115,21 @@ def colors_for(names: Iterable[str]) -> list[Color]:
     return [colors.choose(name) for name in names]
 
 
+def shades(color: Color) -> list[Color]:
+    """Return a color, and lighter and darker ones of it that are seen on any page.
+
+    >>> shades((0, 88, 48))[:2]
+    [(0, 88, 48), (51, 121, 89)]
+    """
+    mixed = [color]
+    for part, base in ((0.2, 255), (0.4, 255), (0.2, 0), (0.55, 255), (0.35, 0)):
+        red, green, blue = (round((1 - part) * value + part * base) for value in color)
+        lightness = float(looks(np.array([(red, green, blue)]))[0, 0, 0])
+        if LIGHTNESS[0] <= lightness <= LIGHTNESS[1]:
+            mixed.append((red, green, blue))
+    return mixed
+
+
 class Colors:
     """Colors that are used, and how much all others differ from them."""
 
@@ -135,7 +150,7 @@ class Colors:
     def choose(self, name: str) -> Color:
         """Return a color for a class of this name, and use it."""
         natural = natural_color(name)
-        wanted = [*([natural] if natural else []), *FIRST]
+        wanted = [*(shades(natural) if natural else []), *FIRST]
         free = [color for color in wanted if self._is_apart(color)]
         chosen = free[0] if free else self._farthest()
         self.use(chosen)

@@ -18,6 +18,7 @@ from multiutility.experiments.study import Study
 from multiutility.kinds.drawing import overlay, paint
 from multiutility.learning.selection.choice import evenly
 from multiutility.markdown import table
+from multiutility.vision.model_file import refinement_of
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.render import gallery, legend, stack
 
@@ -126,7 +127,7 @@ class Pictures:
             result.outcome.weights,
             training.max_side,
             typical_margin=1.0,
-            refine=result.parameters.get("refine", True),
+            refine=refinement_of(result.outcome.about_model["chosen"]["refinement"]),
         )
         prepared = [test.prepared[n] for n in shown]
         labelings = model.labelings(prepared)

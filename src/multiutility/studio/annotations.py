@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from multiutility.datasets.class_changes import NewClass, change_classes
 from multiutility.datasets.classes import LabelClass
@@ -17,11 +17,14 @@ from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import write_mask
 from multiutility.kinds import INDEX_IMAGES, TABLES
 from multiutility.kinds.problems import size_problem
+from multiutility.kinds.tags import Tag
 from multiutility.studio.marks import marks_from_json, marks_to_json
 from multiutility.studio.new_class import class_of
 from multiutility.studio.pixel_states import Pixels, PixelState, PixelStates
 from multiutility.studio.stamps import Stamp, stamp
 from multiutility.studio.table_rows import write_rows
+
+Tags: TypeAlias = tuple[Tag, ...]
 
 # Images may be in the folder itself.
 WATCHED = (CLASSES, *FILES, IMAGES, *FOLDERS, SPLITS, "")
@@ -121,6 +124,19 @@ class Annotations:
                 if entries != getattr(old, kind):
                     write_rows(table, self.folder, name, entries, dataset.names, dataset.classes)
             return self.marks(name)
+
+    def change_tags(self, changes: Mapping[str, Callable[[Tags], Tags]]) -> dict[str, tuple[Tags, Tags]]:
+        """Change the tags of many images; what they were and are now, of those that are not the same."""
+        with self._lock:
+            dataset = self.dataset()
+            changed = {}
+            for sample in [self.sample(name) for name in changes]:
+                old = tuple(sample.marks.tags)
+                new = changes[sample.name](old)
+                if new != old:
+                    write_rows(TABLES["tags"], self.folder, sample.name, new, dataset.names, dataset.classes)
+                    changed[sample.name] = old, new
+            return changed
 
     def pixels(self, name: str, kind: str) -> tuple[Pixels | None, str]:
         """Return the index image of an image and a kind, if there is one, and its version."""

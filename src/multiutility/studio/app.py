@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
@@ -26,6 +26,8 @@ from multiutility.datasets.classes import color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
+from multiutility.kinds.mask import MASK
+from multiutility.studio.accepted import Accepted
 from multiutility.studio.annotations import (
     Annotations,
     ChangedClassesError,
@@ -38,7 +40,6 @@ from multiutility.studio.answers import (
     failure,
     http_failure,
     nobody_there,
-    packed,
     packed_json,
     packed_pixels,
     read_json_body,
@@ -46,7 +47,9 @@ from multiutility.studio.answers import (
 )
 from multiutility.studio.commands import Commands
 from multiutility.studio.held_out import held_out
+from multiutility.studio.many_tags import put_back, tag_many
 from multiutility.studio.options import Options
+from multiutility.studio.picture_answers import PictureAnswers
 from multiutility.studio.pictures import REGION_COUNTS, Pictures
 from multiutility.studio.places import Places
 from multiutility.studio.review import Review
@@ -58,8 +61,6 @@ from multiutility.vision.features.names import offered
 
 STATIC = Path(__file__).parent / "static"
 MAX_PIXELS = 32 * 2**20
-# Pictures are asked for under names that change with the file.
-LASTING = {"cache-control": "private, max-age=86400, immutable"}
 
 
 class Studio:
@@ -68,8 +69,9 @@ class Studio:
     def __init__(self, folder: Path) -> None:
         self.places = Places(folder)
         self.annotations = Annotations(folder)
-        self.pictures = Pictures(self.places.pictures)
-        self.review = Review(self.annotations, self.places)
+        self.pictures = PictureAnswers(self.annotations, Pictures(self.places.pictures))
+        self.accepted = Accepted(self.places.accepted)
+        self.review = Review(self.annotations, self.places, self.accepted)
         self.training = Training(self.places)
         self.commands = Commands(self.places)
         self.upkeep = Upkeep(self.annotations, self.training, self.places)
@@ -85,6 +87,8 @@ class Studio:
             *self.upkeep.routes(),
             *self.commands.routes(),
             Route("/api/images", self.images),
+            Route("/api/tags", partial(self.tags, tag_many), methods=["POST"]),
+            Route("/api/tags", partial(self.tags, put_back), methods=["PUT"]),
             Route(one, self.image),
             Route(one + "/marks", self.put_marks, methods=["PUT"]),
             *(Route(f"{one}/{kind}", partial(self.pixels, kind)) for kind in INDEX_IMAGES),
@@ -92,11 +96,10 @@ class Studio:
                 Route(f"{one}/{kind}", partial(self.put_pixels, kind), methods=["PUT"])
                 for kind in INDEX_IMAGES
             ),
-            Route(one + "/thumbnail", self.thumbnail),
-            Route(one + "/picture", self.picture),
-            Route(one + "/regions/{level:int}", self.regions),
+            *self.pictures.routes(one),
             Route(one + "/prediction", self.prediction),
             Route(one + "/confidence", self.confidence),
+            Route("/api/model", self.model),
             Route("/api/scores", self.scores),
             Route("/api/suggestions", self.suggestions),
             Route("/api/training", self.training_state),
@@ -148,7 +151,7 @@ class Studio:
 
     def _images(self) -> dict[str, Any]:
         dataset = self.annotations.dataset()
-        confidence = self.review.confidence(dataset.names)
+        confidence, accepted = self.review.confidence(dataset.names), self.accepted.names()
         unread = []
         rows = []
         for sample in dataset:
@@ -160,7 +163,7 @@ class Studio:
             # Who opens an image with others is told.
             known = sorted(label for label in labels if label < len(dataset.classes))
             row: dict[str, Any] = {"name": sample.name, "labels": known}
-            row["stamp"] = (stamp(sample.path) or (0,))[0]
+            row |= {"stamp": (stamp(sample.path) or (0,))[0], "accepted": sample.name in accepted}
             row |= {kind: len(getattr(marks, kind)) for kind in TABLES}
             row |= {kind: True if state is None else state.count for kind, state in states.items()}
             if sample.name in confidence:
@@ -179,6 +182,10 @@ class Studio:
             except (DatasetError, UnknownImageError):
                 self._damaged.add(name)  # who opens the image is told
 
+    async def tags(self, change: Callable[..., Any], request: Request) -> Response:
+        """Change tags of many images."""
+        return await answer(change, self.annotations, await read_json_body(request))
+
     async def image(self, request: Request) -> Response:
         """Size, marks and versions of an image."""
         return await answer(self._image, request.path_params["name"])
@@ -193,6 +200,7 @@ class Studio:
             "stamp": (stamp(sample.path) or (0,))[0],
             "marks": self.annotations.marks(name),
             "versions": {kind: self.annotations.pixel_state(name, kind).version for kind in INDEX_IMAGES},
+            "accepted": name in self.accepted.names(),
         }
 
     async def put_marks(self, request: Request) -> Response:
@@ -210,39 +218,30 @@ class Studio:
 
     async def _pixels(self, kind: str, name: str, status: int = 200) -> Response:
         pixels, version = await run_in_threadpool(self.annotations.pixels, name, kind)
-        return packed_pixels(np.zeros(0, np.uint8) if pixels is None else pixels, {"etag": version}, status)
+        headers = {"etag": version, "x-accepted": str(int(name in self.accepted.names()))}
+        return packed_pixels(np.zeros(0, np.uint8) if pixels is None else pixels, headers, status)
 
     async def put_pixels(self, kind: str, request: Request) -> Response:
-        """Write an index image: a byte for each pixel, packed by zlib."""
-        name = request.path_params["name"]
+        """Write an index image: a byte for each pixel, packed by zlib.
+
+        The header ``x-accepted`` says whether a mask is a prediction that was accepted; without it, that
+        stays as it is.
+        """
+        name, accepted = request.path_params["name"], request.headers.get("x-accepted")
         body, version = await read_body(request, MAX_PIXELS), request.headers.get("if-match", "")
         try:
-            return await answer(self._put_pixels, kind, name, body, version, labels_of(request))
+            labels = labels_of(request)
+            return await answer(self._put_pixels, kind, name, body, version, accepted, labels)
         except StaleWriteError:
             return await self._pixels(kind, name, status=409)
 
-    def _put_pixels(self, kind: str, name: str, body: bytes, version: str, labels: str) -> dict[str, Any]:
+    def _put_pixels(
+        self, kind: str, name: str, body: bytes, version: str, accepted: str | None, labels: str
+    ) -> dict[str, Any]:
         pixels = unpacked(body, self.annotations.sample(name).size())
-        return {"version": self.annotations.write_pixels(name, kind, pixels, version, labels)}
-
-    async def thumbnail(self, request: Request) -> Response:
-        """A small JPEG."""
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        return Response(await run_in_threadpool(self.pictures.thumbnail, path), 200, LASTING, "image/jpeg")
-
-    async def picture(self, request: Request) -> Response:
-        """A JPEG of the size of a screen."""
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        return Response(await run_in_threadpool(self.pictures.screen, path), 200, LASTING, "image/jpeg")
-
-    async def regions(self, request: Request) -> Response:
-        """Regions to paint: 16 bits for each pixel of a smaller image."""
-        level = request.path_params["level"]
-        if level >= len(REGION_COUNTS):
-            raise HTTPException(404, f"levels are 0..{len(REGION_COUNTS) - 1}")
-        path = (await run_in_threadpool(self.annotations.sample, request.path_params["name"])).path
-        content, (height, width) = await run_in_threadpool(self.pictures.regions, path, level)
-        return packed(content, {"x-height": str(height), "x-width": str(width), **LASTING})
+        with self.accepted.noting(name, accepted if kind == MASK.name else None, bool(pixels.any())):
+            written = self.annotations.write_pixels(name, kind, pixels, version, labels)
+        return {"version": written}
 
     async def prediction(self, request: Request) -> Response:
         """Predicted values of all pixels."""
@@ -253,6 +252,10 @@ class Studio:
         """Confidence in the prediction of all pixels, 0..255."""
         _, scores = await run_in_threadpool(self.review.prediction, request.path_params["name"])
         return packed_pixels(scores)
+
+    async def model(self, _request: Request) -> Response:
+        """Which model there is now, if any, by the hash of its file."""
+        return JSONResponse({"key": await run_in_threadpool(self.review.key)})
 
     async def scores(self, _request: Request) -> Response:
         """Scores on images with masks."""
@@ -268,7 +271,7 @@ class Studio:
     async def training_state(self, _request: Request) -> Response:
         """How the last training stands, and what there is to learn from."""
         dataset = await run_in_threadpool(self.annotations.dataset)
-        kept = held_out(training_part(dataset))
+        kept = held_out(training_part(dataset), self.accepted.names())
         return JSONResponse({**self.training.state(), "annotated": annotated(dataset), "held_out": kept})
 
     async def start_training(self, request: Request) -> Response:

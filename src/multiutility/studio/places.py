@@ -25,7 +25,8 @@ class StudioWarning(UserWarning):
 class Places:
     """Paths of the studio's files for a dataset folder.
 
-    The model is an ordinary file of ``multiutility train``; the rest may be deleted while no studio is open.
+    The model is an ordinary file of ``multiutility train``, and ``accepted`` says which masks are predictions
+    that were accepted; the rest may be deleted while no studio is open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,6 +39,7 @@ class Places:
         self.events = self.own / "events.jsonl"
         self.predictions = self.own / "predictions"
         self.kept = self.own / "undo"
+        self.accepted = self.own / "accepted.csv"
 
     @property
     def store(self) -> Path:

@@ -19,6 +19,7 @@ from multiutility.kinds import KINDS
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.tags import TAGS
 from multiutility.metrics import accuracy, mask_confusion
+from multiutility.studio.accepted import Accepted
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions, TrainedModel
@@ -30,14 +31,16 @@ from multiutility.vision.suggestions import Belief, Known, Patch, Suggestion, su
 # Seconds that an answer may take; the page asks again for the rest.
 PATIENCE = 1.0
 SHOWN = 60
+MISTAKES = 24
 
 
 class Review:
     """What can be said about the current model."""
 
-    def __init__(self, annotations: Annotations, places: Places) -> None:
+    def __init__(self, annotations: Annotations, places: Places, accepted: Accepted) -> None:
         self._annotations = annotations
         self._places = places
+        self._accepted = accepted
         self._predictions = Predictions(places)
         # By image, model, version of the mask, and classes: the size of the matrices is theirs.
         self._confusions: dict[tuple[str, str, str, Classes], FloatArray] = {}
@@ -54,6 +57,11 @@ class Review:
         told = about_lines(model.predictor.about)
         return {"key": model.key, "classes": list(model.predictor.classes.names), **made, "told": told}
 
+    def key(self) -> str | None:
+        """Return what changes when the model does; None if there is none."""
+        model = self._predictions.model()
+        return None if model is None else model.key
+
     def trouble(self) -> str | None:
         """Return why the model cannot be used, if there is one that cannot."""
         return self._predictions.trouble
@@ -67,14 +75,17 @@ class Review:
     def scores(self) -> dict[str, Any]:
         """Compare with all masks, apart for images that the model has learned from and that it has not.
 
-        ``waiting`` images with masks are not in yet: they are not predicted, or there was no time.
+        ``waiting`` images with masks are not in yet: they are not predicted, or there was no time. Masks that
+        are ``accepted`` predictions would only say that the model agrees with itself: they are counted.
         """
         model, dataset, end = self._current(), self._annotations.dataset(), time.monotonic() + PATIENCE
         learned = set(self._places.read_facts().get("learned", ()))
         parts: dict[str, dict[str, FloatArray]] = {"new": {}, "learned": {}}
-        waiting = 0
+        accepted, waiting, left_out = self._accepted.names(), 0, 0
         for sample in dataset:
-            if "mask" in sample.kinds:
+            if "mask" in sample.kinds and sample.name in accepted:
+                left_out += 1
+            elif "mask" in sample.kinds:
                 matrix = self._confusion(model, dataset, sample, compute=time.monotonic() < end)
                 if matrix is None:
                     waiting += 1
@@ -84,7 +95,7 @@ class Review:
         # What a model expects is for new images only.
         about = {"new": model.predictor.about, "learned": {}}
         found = {part: scored(dataset.classes, names, one, about[part]) for part, one in parts.items() if one}
-        return {"waiting": waiting, **found}
+        return {"waiting": waiting, "accepted": left_out, **found}
 
     def suggestions(self) -> dict[str, Any]:
         """Return what to label next: by the model's doubts, or without a model, images with nothing yet."""
@@ -194,7 +205,20 @@ def scored(
     evaluation = Evaluation(classes, names, total, accuracies, about)
     told = judged_text(evaluation.expected)
     shown = {"names": names, "matrix": total.tolist(), "images": accuracies, "told": told}
-    return {**evaluation.to_dict(), **shown}
+    return {**evaluation.to_dict(), **shown, "where": mistakes(matrices, total)}
+
+
+def mistakes(matrices: Mapping[str, FloatArray], total: FloatArray) -> dict[int, dict[int, list[Any]]]:
+    """Return where each class (row) was called another (column): images, and which share of their pixels.
+
+    Those with the largest shares come first, and no more than are looked at.
+    """
+    found: dict[int, dict[int, list[Any]]] = {}
+    for row, column in np.argwhere(total - np.diag(np.diag(total))).tolist():
+        shares = [(name, float(one[row, column] / one.sum())) for name, one in matrices.items()]
+        worst = sorted((pair for pair in shares if pair[1] > 0), key=lambda pair: -pair[1])
+        found.setdefault(row, {})[column] = worst[:MISTAKES]
+    return found
 
 
 def known_of(sample: Sample) -> Known:

@@ -21,6 +21,7 @@ from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.soundness import Skipped, sound_part
 from multiutility.learning.checkpoint.file import CheckpointError
 from multiutility.learning.optimizers.solution import Record
+from multiutility.studio.accepted import Accepted
 from multiutility.studio.annotations import opened
 from multiutility.studio.held_out import training_images
 from multiutility.studio.options import Options
@@ -83,7 +84,7 @@ class Reporter:
 def train(folder: Path, options: Options, reporter: Reporter) -> None:
     """Learn from a dataset, and write the model, and what it is made of."""
     begin, places = time.perf_counter(), Places(folder)
-    part = training_images(opened(folder), options)
+    part = training_images(opened(folder), options, Accepted(places.accepted).names())
     model = Segmenter(
         features=options.features,
         n_superpixels=options.superpixels,

@@ -80,7 +80,27 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
     if chosen.get("penalty") is not None:
         parts.append(f"penalty {chosen['penalty']:g}")
     reason = reason_text(chosen)
-    return ", ".join(part for part in parts if part) + (f", because {reason}" if reason else "")
+    learned = ", ".join(part for part in parts if part) + (f", because {reason}" if reason else "")
+    return "; ".join(part for part in (learned, borders_text(chosen)) if part)
+
+
+def borders_text(chosen: Mapping[str, Any]) -> str:
+    """Return how predicted borders are refined; nothing if that is unknown.
+
+    >>> borders_text({"refinement": {"reach": 4.0, "window": 5, "pull": 1.0}})
+    'borders are moved to where colors change in 5 x 5 pixels, by at most 4'
+    >>> borders_text({"refinement": None})
+    'borders are those of superpixels'
+    """
+    if "refinement" not in chosen:
+        return ""
+    how = chosen["refinement"]
+    if how is None:
+        return "borders are those of superpixels"
+    return (
+        f"borders are moved to where colors change in {how['window']} x {how['window']} pixels, "
+        f"by at most {how['reach']:g}"
+    )
 
 
 def start_text(start: str, alpha: float | None) -> str:

@@ -21,6 +21,7 @@ from multiutility.learning.selection.evidence import confusion, folds_of, merit
 from multiutility.models import Potts
 from multiutility.vision.features.preset import Prepared
 from multiutility.vision.predictor import Predictor
+from multiutility.vision.refinements import chosen_refinement
 from multiutility.vision.training_set import TrainingSet
 
 # Weights [K, D] of features [V, D] of images, for pixels of each region and label [V, K], and a penalty.
@@ -67,8 +68,15 @@ class Naive:
             "penalty": penalty,
             "merit": {f"{one:g}": round(value, 4) for one, value in merits.items()},
         }
-        side, about = training.max_side, {"chosen": chosen}
-        return Predictor(training.classes, training.preset, flat, side, typical_margin=1.0, about=about)
+        return Predictor(
+            training.classes,
+            training.preset,
+            flat,
+            training.max_side,
+            typical_margin=1.0,
+            refine=chosen_refinement(training, masks),
+            about={"chosen": chosen},
+        )
 
     def compare(
         self, features: Sequence[NDArray[np.float32]], targets: Sequence[FloatArray], masks: Sequence[int]

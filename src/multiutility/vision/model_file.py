@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from multiutility.files import replacing
 from multiutility.vision.about import about_lines, estimate_of
 from multiutility.vision.features.preset import FittedPreset
 from multiutility.vision.predictor import Predictor
+from multiutility.vision.regions.refine import WIDE, Refinement
 
-# Files of format 1 have no checksum.
-FORMAT = 2
+# Files of format 1 have no checksum; those before 3 say only whether borders are refined, which was WIDE.
+FORMAT = 3
 KEY = "multiutility"
 STATE = "state."
 WEIGHTS = "weights"
@@ -52,7 +54,7 @@ def write_model(path: Path, model: Predictor, parameters: Mapping[str, Any]) -> 
         "preset": preset,
         "max_side": model.max_side,
         "typical_margin": model.typical_margin,
-        "refine": model.refine,
+        "refine": None if model.refine is None else asdict(model.refine),
         "about": dict(model.about),
     }
     tensors = {STATE + name: array for name, array in model.preset.state.items()}
@@ -98,7 +100,7 @@ def read_model(path: Path) -> tuple[Predictor, dict[str, Any]]:
             weights=np.asarray(tensors[WEIGHTS], dtype=np.float64),
             max_side=int(header["max_side"]),
             typical_margin=float(header["typical_margin"]),
-            refine=bool(header["refine"]),
+            refine=refinement_of(header["refine"]),
             # Files of before tell nothing of themselves.
             about=checked_about(header.get("about", {})),
         )
@@ -162,6 +164,21 @@ def checked_about(about: Any) -> dict[str, Any]:
     estimate_of(about)
     about_lines(about)
     return about
+
+
+def refinement_of(value: Any) -> Refinement | None:
+    """Return how borders are refined.
+
+    >>> refinement_of(True) == WIDE, refinement_of(False), refinement_of(None)
+    (True, None, None)
+    """
+    if isinstance(value, bool):
+        return WIDE if value else None
+    return (
+        None
+        if value is None
+        else Refinement(float(value["reach"]), int(value["window"]), float(value["pull"]))
+    )
 
 
 def rgb(values: Any) -> tuple[int, int, int]:

@@ -19,7 +19,7 @@ from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared
 from multiutility.vision.photo import Photo, Shrunk, enlarged
-from multiutility.vision.regions.refine import refined
+from multiutility.vision.regions.refine import MIDDLE, Refinement
 from multiutility.vision.store import FeatureStore
 
 # Told how much of how much is done.
@@ -43,7 +43,7 @@ class Predictor:
 
     ``weights`` [K D + e] are those of ``Potts``. Photographs with a longer side above ``max_side`` are
     labeled at that size, and their masks enlarged. ``typical_margin`` is the margin of a score of 1/2.
-    With ``refine``, borders between superpixels of different labels are moved to where the colors change.
+    ``refine`` moves borders between superpixels of different labels to where the colors change, unless None.
     ``about`` is what the model tells of itself, in plain values: ``method``, what learning has ``chosen``,
     and its ``estimate`` of scores on new images; see ``vision.about``.
     """
@@ -53,7 +53,7 @@ class Predictor:
     weights: FloatArray
     max_side: int
     typical_margin: float
-    refine: bool = True
+    refine: Refinement | None = MIDDLE
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(
@@ -84,8 +84,8 @@ class Predictor:
     def prediction(self, photo: Photo, prepared: Prepared, labels: IndexArray) -> Prediction:
         """Return mask and scores of a labeling, at the photograph's own size."""
         mask = (labels + 1).astype(np.uint8)[prepared.regions]
-        if self.refine:
-            mask = refined(Shrunk(photo, self.max_side).image(), mask)
+        if self.refine is not None:
+            mask = self.refine(Shrunk(photo, self.max_side).image(), mask)
         scores, (height, width) = self.scores(prepared.problem, labels)[prepared.regions], photo.size()
         if mask.shape != (height, width):
             mask = enlarged(mask, (height, width))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -41,6 +42,7 @@ from multiutility.vision.model_file import RETRAIN, ModelFileError, read_model, 
 from multiutility.vision.parameters import MADE_BY, ClassWeight, check_parameters, learner_parameters
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
+from multiutility.vision.refinements import chosen_refinement
 from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
@@ -83,7 +85,7 @@ class Segmenter(BaseEstimator):
         Images with a longer side are labeled at this size, and their masks enlarged. In prediction, it is
         never more than the largest training image had, so that things appear at the size they were learned.
     refine : bool
-        Whether borders of superpixels are moved to where the colors change, see ``refined``.
+        Whether borders of superpixels are moved to where the colors change; masks decide how far.
     tol, max_iter : float, int
         When learning ends; see ``MultiUtilitySSVM``.
     random_state : int
@@ -231,7 +233,10 @@ class Segmenter(BaseEstimator):
             # Weak annotations that masks would have had, if anything is to be learned from them.
             rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
             learned = learner(parameters, problems, annotations, rehearsals)
-        self.chosen_, self.estimate_ = learned.chosen_, learned.estimate_
+        strong = [n for n, one in enumerate(annotations) if one is not None and one.strong]
+        refinement = chosen_refinement(training, strong) if self.refine else None
+        self.chosen_ = {**learned.chosen_, "refinement": None if refinement is None else asdict(refinement)}
+        self.estimate_ = learned.estimate_
         warn_unmet(training, problems, annotations, learned.imputed_)
         self.objective_ = units.objective(learned.objective_)
         self.n_iter_ = learned.n_iter_
@@ -243,7 +248,7 @@ class Segmenter(BaseEstimator):
             weights=units.weights(learned.weights_, Potts(len(training.classes)).layout(problems[0])),
             max_side=training.max_side,
             typical_margin=typical_margin(learned, problems, training.preset.preset.weighted),
-            refine=self.refine,
+            refine=refinement,
             about=about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations)),
         )
         return self

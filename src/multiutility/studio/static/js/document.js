@@ -2,13 +2,12 @@
 
 import { RequestError, getBytes, getJson, imagePath, pack, request, sendJson } from "./api.js";
 import { ask, toast } from "./dom.js";
+import { historyOf } from "./history.js";
 import { mergeMarks, mergePixels, sameMarks } from "./merge.js";
 import { IndexImage } from "./pixels.js";
-import { changes, knowClasses, markKinds, reloadClasses, state } from "./state.js";
+import { changes, knowClasses, markKinds, reloadClasses } from "./state.js";
 
 const RETRY = 2000;
-const MAX_UNDO = 200;
-const MAX_UNDO_BYTES = 200e6;
 
 const open = new Map();
 export const saving = new EventTarget();
@@ -29,24 +28,21 @@ channel.onmessage = ({ data }) => {
   saving.dispatchEvent(new CustomEvent("elsewhere", { detail: data.name }));
 };
 
-// Labels may have changed in all files: what was done with others cannot be undone with these.
-let known = [];
+// Labels may have changed in all files.
 changes.addEventListener("classes", () => {
-  const names = state.dataset.classes.map(({ name }) => name);
-  const same = known.every((name, n) => names[n] === name);
-  known = names;
-  for (const one of open.values()) {
-    if (!same) one.forget();
-    one.refresh().catch((error) => toast(error.message, "bad"));
-  }
+  for (const one of open.values()) one.refresh().catch((error) => toast(error.message, "bad"));
 });
+
+// Other windows read the list of images again.
+export function tellOthers() {
+  channel.postMessage({ name: null });
+}
 
 // Documents with unsaved changes stay; all others are read anew.
 export async function openDocument(name) {
   for (const [other, one] of open) if (!one.dirty && other !== name) open.delete(other);
   const kept = open.get(name);
   if (kept?.dirty) return kept;
-  known = state.dataset.classes.map((one) => one.name);
   const found = await getJson(imagePath(name));
   const pixels = await changedPixels(found, {});
   await knowClasses(found.marks, Object.values(pixels));
@@ -63,18 +59,26 @@ async function changedPixels({ name, versions }, images) {
 }
 
 export class ImageDocument extends EventTarget {
-  constructor({ name, width, height, stamp, marks, versions }, pixels) {
+  constructor({ name, width, height, stamp, marks, versions, accepted }, pixels) {
     super();
-    Object.assign(this, { name, width, height, stamp });
+    // The mask is a prediction that somebody accepted, or has parts of one.
+    Object.assign(this, { name, width, height, stamp, accepted });
+    this.history = historyOf(name);
     this.marks = plain(marks);
     this.marksBase = { marks: this.marks, version: marks.version };
     this.images = Object.fromEntries(
       Object.entries(versions).map(([kind, version]) => [kind, new IndexImage(this, pixels[kind], version)]),
     );
-    this.past = [];
-    this.future = [];
     this.marksDirty = false;
     this.trouble = null;
+  }
+
+  get past() {
+    return this.history.past;
+  }
+
+  get future() {
+    return this.history.future;
   }
 
   get mask() {
@@ -103,41 +107,29 @@ export class ImageDocument extends EventTarget {
   setMarks(marks, stroke = null) {
     const last = this.past.at(-1);
     if (stroke !== null && last?.stroke === stroke) last.after = marks;
-    else this.remember({ before: this.marks, after: marks, stroke });
+    else this.history.remember({ before: this.marks, after: marks, stroke });
     this.marks = marks;
     this.changed("marks");
   }
 
   // Remembers a change of pixels in a rectangle: `before` is what was there.
-  setPixels(kind, rectangle, before) {
-    this.remember({ kind, rectangle, before, after: this.images[kind].copy(rectangle) });
+  setPixels(kind, rectangle, before, accepted = this.accepted) {
+    const flags = { before: this.accepted, after: accepted };
+    this.history.remember({ kind, rectangle, before, after: this.images[kind].copy(rectangle), accepted: flags });
+    this.accepted = accepted;
     this.changed(kind, rectangle);
   }
 
   // Changes all pixels of an index image: `change` is given the value and the place of each.
-  changeAll(kind, change) {
+  changeAll(kind, change, accepted = this.accepted) {
     const { values } = this.images[kind];
     const before = values.slice();
     values.set(before.map(change));
-    this.setPixels(kind, { x: 0, y: 0, w: this.width, h: this.height }, before);
+    this.setPixels(kind, { x: 0, y: 0, w: this.width, h: this.height }, before, accepted);
   }
 
-  remember(change) {
-    this.past.push(change);
-    this.future = [];
-    let bytes = 0;
-    for (let n = this.past.length - 1; n >= 0; n--) {
-      bytes += this.past[n].rectangle ? 2 * this.past[n].after.length : 500;
-      if (bytes > MAX_UNDO_BYTES || this.past.length - n > MAX_UNDO) {
-        this.past.splice(0, n + 1);
-        break;
-      }
-    }
-  }
-
-  forget() {
-    this.past = [];
-    this.future = [];
+  clear(kind) {
+    this.changeAll(kind, () => 0, kind === "mask" ? false : this.accepted);
   }
 
   undo() {
@@ -147,7 +139,7 @@ export class ImageDocument extends EventTarget {
   // Undoes what came after so many changes, as if it had never been.
   takeBack(count) {
     while (this.past.length > count) this.undo();
-    this.future = [];
+    this.history.future = [];
   }
 
   redo() {
@@ -161,6 +153,7 @@ export class ImageDocument extends EventTarget {
     to.push(change);
     if (change.rectangle) {
       this.images[change.kind].replace(change.rectangle, change[now], change[then]);
+      if (change.kind === "mask") this.accepted = change.accepted[then];
       this.changed(change.kind, change.rectangle);
     } else {
       this.marks = mergeMarks(change[now], change[then], this.marks);
@@ -244,9 +237,11 @@ export class ImageDocument extends EventTarget {
     const image = this.images[kind];
     const sent = image.values.slice();
     image.dirty = false;
+    // Of what nothing is left, nothing is accepted.
+    this.accepted &&= image.any || kind !== "mask";
+    const headers = { "if-match": image.version, "x-accepted": this.accepted ? "1" : "0" };
     try {
-      const answer = await request(imagePath(this.name, `/${kind}`),
-        { method: "PUT", headers: { "if-match": image.version }, body: await pack(sent) });
+      const answer = await request(imagePath(this.name, `/${kind}`), { method: "PUT", headers, body: await pack(sent) });
       if (answer.status === 409) await this.joinPixels(kind, answer);
       else image.saved(sent, (await answer.json()).version);
     } catch (error) {
@@ -270,6 +265,7 @@ export class ImageDocument extends EventTarget {
     }
     image.values.set(result);
     image.saved(theirs, answer.headers.get("etag"));
+    this.accepted ||= answer.headers.get("x-accepted") === "1";
     image.dirty = true;
     toast("Joined with what was painted in another window.");
     this.tell(kind);
@@ -280,7 +276,7 @@ export class ImageDocument extends EventTarget {
     toast(`Not saved: ${error.message}`, "bad");
     this.marks = this.marksBase.marks;
     this.marksDirty = false;
-    this.forget();
+    this.history.forget();
     for (const image of Object.values(this.images)) {
       image.values.set(image.base);
       image.dirty = false;
@@ -304,6 +300,7 @@ export class ImageDocument extends EventTarget {
       this.marksBase = { marks: this.marks, version: found.marks.version };
       this.tell("marks");
     }
+    this.accepted = found.accepted;
     for (const [kind, bytes] of Object.entries(pixels)) this.takeOver(kind, bytes, found.versions[kind]);
   }
 

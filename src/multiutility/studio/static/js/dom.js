@@ -39,6 +39,26 @@ export function typing(event) {
   );
 }
 
+// Makes the buttons of a row one stop of the Tab key; arrows go from one to the next.
+export function rove(row) {
+  const buttons = () => [...row.querySelectorAll("button:not(:disabled)")];
+  const stopAt = (one) => { for (const button of row.querySelectorAll("button")) button.tabIndex = button === one ? 0 : -1; };
+  const first = () => stopAt(buttons().find((one) => one.getAttribute("aria-checked") === "true") ?? buttons()[0]);
+  row.addEventListener("focusin", ({ target }) => stopAt(target));
+  row.addEventListener("focusout", first);
+  row.addEventListener("keydown", (event) => {
+    const all = buttons();
+    const place = all.indexOf(document.activeElement);
+    const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: -1 }[event.key];
+    if (place < 0 || next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    all.at(next % all.length).focus();
+  });
+  first();
+  return row;
+}
+
 export function toast(text, kind = "") {
   const element = h("div", { class: `toast ${kind}` }, text);
   document.getElementById("toasts").append(element);

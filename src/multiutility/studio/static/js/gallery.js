@@ -4,6 +4,7 @@ import { imagePath } from "./api.js";
 import { h, plural, swatch, typing } from "./dom.js";
 import { guide } from "./first.js";
 import { trouble } from "./repair.js";
+import { Selection } from "./selection.js";
 import { changes, shownImages, state } from "./state.js";
 import { TOOLS } from "./tools.js";
 
@@ -32,19 +33,20 @@ class Gallery {
     const label = h("select", { "aria-label": "Show images with the label", onchange: () => this.apply("label", label.value) },
       option("", "Any label"), classes.map((one) => option(one.label, one.name)));
     this.sheet = h("div", { class: "sheet" });
-    this.scroller = h("div", { class: "scroller", role: "listbox", "aria-label": "Images", tabindex: "0" }, this.sheet);
+    this.scroller = h("div", { class: "scroller", role: "listbox", "aria-label": "Images", "aria-multiselectable": "true", tabindex: "0" }, this.sheet);
+    this.selection = new Selection(() => this.mark());
     this.guide = h("div", {});
     view.replaceChildren(
       h("section", { class: "gallery" }, this.guide,
         h("div", { class: "toolbar" }, this.search, kind, label, h("span", { class: "grow" }), this.count,
           h("a", { class: "button quiet", href: "#/labels" }, "Labels"), h("a", { class: "button quiet", href: "#/files" }, "Files")),
-        this.scroller));
+        this.selection.element, this.scroller));
     this.cells = new Map();
     this.scroller.addEventListener("scroll", () => this.draw());
     this.scroller.addEventListener("keydown", (event) => this.key(event));
     this.scroller.addEventListener("click", (event) => {
       const cell = event.target.closest(".cell");
-      if (cell) this.open(Number(cell.dataset.place));
+      if (cell) this.click(event, Number(cell.dataset.place));
     });
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.scroller);
@@ -120,7 +122,8 @@ class Gallery {
   make(place) {
     const image = this.images[place];
     const has = state.dataset.kinds.filter(({ name }) => image[name]);
-    const words = has.map(({ name, badge }) => (image[name] > 1 ? `${image[name]} ${badge}` : badge));
+    const badgeOf = ({ name, badge }) => (name === "mask" && image.accepted ? "accepted mask" : badge);
+    const words = has.map((kind) => (image[kind.name] > 1 ? `${image[kind.name]} ${kind.badge}` : badgeOf(kind)));
     const labels = image.labels.map((label) => state.dataset.classes[label].name);
     const told = words.length ? `${words.join(", ")}${labels.length ? `: ${labels.join(", ")}` : ""}` : "nothing yet";
     return h("div", { class: "cell", role: "option", id: `cell-${place}`, "data-place": place, "data-name": image.name,
@@ -130,19 +133,30 @@ class Gallery {
         "img",
         { src: `${imagePath(image.name, "/thumbnail")}?v=${image.stamp}`, alt: "", decoding: "async", draggable: "false" },
       ),
+      h("span", { class: "pick", title: "Select", "aria-hidden": "true" }),
       h("div", { class: "dots" }, image.labels.slice(0, 8).map((label) => swatch(state.dataset.classes[label].color))),
       h("div", { class: "caption" },
         h("span", { class: "name" }, image.name),
-        h("span", { class: "badges" }, has.map(({ name, badge }) => h("span", { class: `badge ${name}` }, badge)))));
+        h("span", { class: "badges" }, has.map((kind) => h("span", { class: `badge ${kind.name}` }, badgeOf(kind))))));
   }
 
   mark() {
     for (const [place, cell] of this.cells) {
       const here = place === state.position;
-      cell.setAttribute("aria-selected", here);
+      const selected = this.selection.names.has(cell.dataset.name);
+      cell.setAttribute("aria-selected", selected);
+      cell.classList.toggle("selected", selected);
       cell.classList.toggle("here", here);
     }
     this.scroller.setAttribute("aria-activedescendant", `cell-${state.position}`);
+  }
+
+  // With Ctrl or Shift, or on the box in the corner, images are selected; else they are opened.
+  click(event, place) {
+    state.position = place;
+    if (event.shiftKey) this.selection.extend(this.images, place);
+    else if (event.ctrlKey || event.metaKey || event.target.closest(".pick")) this.selection.toggle(this.images, place);
+    else this.open(place);
   }
 
   key(event) {
@@ -150,9 +164,17 @@ class Gallery {
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / CELL.height)) * columns;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -page, PageDown: page,
       Home: -Infinity, End: Infinity };
-    if (event.key in steps) this.reveal(state.position + steps[event.key]);
-    else if (event.key === "Enter" || event.key === " ") this.open(state.position);
-    else return;
+    const { selection, images } = this;
+    if (!images.length) return;
+    if (event.key in steps) {
+      if (event.shiftKey) selection.extend(images, state.position);
+      this.reveal(state.position + steps[event.key]);
+      if (event.shiftKey) selection.extend(images, state.position);
+    } else if (event.key === "Enter") this.open(state.position);
+    else if (event.key === " ") selection.toggle(images, state.position);
+    else if (event.key === "a" && (event.ctrlKey || event.metaKey)) selection.all(images);
+    else if (event.key === "z" && (event.ctrlKey || event.metaKey) && selection.done) selection.undo();
+    else if (event.key !== "Escape" || !selection.clear()) return;
     event.preventDefault();
   }
 

@@ -34,21 +34,22 @@ export class Labels {
     return this.rows.filter((row) => row.box.checked).map((row) => row.name);
   }
 
-  // `strokes` has how many there are of each label, by its name.
-  update(marks, strokes, chosen, tagging) {
+  // `strokes` has how many there are of each label, by its name, and `painted` which share of the picture its mask has.
+  update(marks, strokes, painted, chosen, tagging) {
     const open = marks.tags.some((tag) => tag.label !== undefined);
     for (const { name, box, button, count, element } of this.rows) {
       const tagged = marks.tags.some((tag) => isTagged(tag, name));
       const found = placedMarks(marks).filter((mark) => mark.label === name);
       const drawn = found.length + (strokes.get(name) ?? 0);
       const share = marks.areas.find((area) => area.label === name)?.share;
-      const there = drawn > 0 || share > 0;
+      const there = drawn > 0 || share > 0 || painted.has(name);
       box.checked = tagged || there;
       box.disabled = there && !tagged;
+      const colored = painted.has(name) ? percent(painted.get(name)) : "";
       const absent = marks.tags.some((tag) => tag.label === name && tag.present === 0);
       const unsaid = open && !tagged && !there && !absent ? "?" : "";
-      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share), absent ? "not there" : unsaid].filter(Boolean).join(", ");
-      count.title = unsaid ? "Nothing is said of it" : "";
+      count.textContent = [drawn ? `× ${drawn}` : "", share === undefined ? "" : percent(share), colored, absent ? "not there" : unsaid].filter(Boolean).join(", ");
+      count.title = unsaid ? "Nothing is said of it" : colored && `${colored} of the picture is painted with it`;
       button.setAttribute("aria-pressed", tagging ? box.checked : name === chosen);
       element.classList.toggle("chosen", !tagging && name === chosen);
       element.classList.toggle("tagged", box.checked);

@@ -89,6 +89,11 @@ function nextTheme() {
 async function begin() {
   setTheme(localStorage.getItem("theme"));
   document.getElementById("theme").onclick = nextTheme;
+  // By hand: the address after # is that of the view.
+  document.querySelector(".skip").onclick = (event) => {
+    event.preventDefault();
+    (view.querySelector("canvas.picture, .scroller") ?? view).focus();
+  };
   const help = document.getElementById("help-dialog");
   document.getElementById("help").onclick = () => help.showModal();
   document.addEventListener("keydown", (event) => {

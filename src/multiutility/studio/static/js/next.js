@@ -75,7 +75,7 @@ function row(one, best) {
     one.seconds ? h(
       "span",
       { class: "worth" },
-      h("span", { class: "small muted" }, `about ${duration(one.seconds)}, mends ${percent(one.gain, 1)}`),
+      h("span", { class: "small muted" }, `about ${duration(one.seconds)}; may put right ${percent(one.gain, 1)} of this picture`),
       h("span", { class: "track" }, gain),
     ) : null));
 }

@@ -17,6 +17,11 @@ export class IndexImage {
     return this.values.some((value) => value);
   }
 
+  // Which share of the pixels has a value.
+  get painted() {
+    return this.values.reduce((sum, value) => sum + (value > 0), 0) / this.values.length;
+  }
+
   copy({ x, y, w, h }, values = this.values) {
     const copy = new Uint8Array(w * h);
     for (let row = 0; row < h; row++) {
@@ -55,6 +60,39 @@ export class IndexImage {
     return changed ? rectangle : null;
   }
 
+  // Gives a value to what is within corners, by the centers of pixels; where sides cross, to every other part.
+  paintPolygon(corners, value) {
+    const [left, right] = [Math.min, Math.max].map((end) => end(...corners.map(({ x }) => x)));
+    const [top, bottom] = [Math.min, Math.max].map((end) => end(...corners.map(({ y }) => y)));
+    const rectangle = this.around({ x: left, y: top }, { x: right, y: bottom }, 0);
+    const { x, y, w, h } = rectangle;
+    let changed = false;
+    for (let row = y; row < y + h; row++) {
+      const crossings = crossed(corners, row + 0.5);
+      for (let n = 0; n + 1 < crossings.length; n += 2) {
+        const start = Math.max(x, Math.ceil(crossings[n] - 0.5));
+        const end = Math.min(x + w, Math.ceil(crossings[n + 1] - 0.5));
+        if (start < end) {
+          this.values.fill(value, row * this.width + start, row * this.width + end);
+          changed = true;
+        }
+      }
+    }
+    return changed ? rectangle : null;
+  }
+
+  // Gives a value to those pixels of a rectangle that `chosen` has.
+  paintPart(rectangle, chosen, value) {
+    const { x, y, w, h } = rectangle;
+    let changed = false;
+    for (let n = 0; n < w * h; n++) {
+      if (!chosen[n]) continue;
+      this.values[(y + Math.floor(n / w)) * this.width + x + (n % w)] = value;
+      changed = true;
+    }
+    return changed ? rectangle : null;
+  }
+
   // The part of the image in reach of a line.
   around(from, to, reach) {
     const within = (value, most) => Math.max(0, Math.min(most, value));
@@ -76,6 +114,23 @@ function nearLine(from, to, reach) {
     const along = Math.max(0, Math.min(1, (x * dx + y * dy) / length));
     return Math.hypot(x - along * dx, y - along * dy) <= reach || (column === lastColumn && row === lastRow);
   };
+}
+
+// Where the sides between corners cross a row, from left to right.
+function crossed(corners, row) {
+  const found = [];
+  corners.forEach((one, n) => {
+    const other = corners[(n + 1) % corners.length];
+    if (one.y <= row !== other.y <= row) found.push(one.x + ((row - one.y) / (other.y - one.y)) * (other.x - one.x));
+  });
+  return found.sort((a, b) => a - b);
+}
+
+// Which share of an image each of its values has, but for 0.
+export function sharesOf({ values }) {
+  const counts = new Float64Array(256);
+  for (const value of values) counts[value]++;
+  return new Map([...counts.keys()].filter((value) => value && counts[value]).map((value) => [value, counts[value] / values.length]));
 }
 
 export function union(a, b) {

@@ -2,12 +2,15 @@
 
 import { getBytes, getJson, getPicture, imagePath } from "./api.js";
 import { openDocument } from "./document.js";
-import { ask, h, percent, plural, swatch, toast, typing } from "./dom.js";
-import { loadDataset, state, updateImage } from "./state.js";
+import { ask, h, percent, swatch, toast, typing } from "./dom.js";
+import { ScorePage, tabs } from "./scores.js";
+import { settings as painting } from "./settings.js";
+import { loadDataset, loadImages, state, updateImage } from "./state.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
 
 const MODES = { prediction: "Prediction", mask: "Your mask", errors: "Differences", confidence: "Confidence" };
-const FEW = 10;
+// Milliseconds between two looks whether there is a newer model.
+const LOOK = 3000;
 const settings = { mode: "prediction", opacity: 0.55, order: "doubt" };
 
 export async function showReview(view, name, part) {
@@ -29,6 +32,7 @@ export async function showReview(view, name, part) {
     const page = new ScorePage(view, wanted);
     return () => page.close();
   }
+  if (part in MODES) settings.mode = part;
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
   state.last = wanted;
@@ -40,17 +44,6 @@ function ordered() {
   const images = [...state.images];
   if (settings.order === "doubt") images.sort((a, b) => (a.confidence ?? 2) - (b.confidence ?? 2));
   return images.map((image) => image.name);
-}
-
-function tabs(name, scores) {
-  const link = (text, address, here) => h("a", { href: address, "aria-current": here ? "page" : null }, text);
-  const one = `#/review/${encodeURIComponent(name)}`;
-  return h(
-    "nav",
-    { class: "tabs", "aria-label": "Review" },
-    link("Pictures", one, !scores),
-    link("Scores", `${one}/scores`, scores),
-  );
 }
 
 // From blue (sure) over yellow to red (in doubt).
@@ -71,14 +64,17 @@ class ReviewPage {
     this.viewport.show(picture, document);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
-    this.onChange = () => this.load(settings.mode);
+    this.onChange = () => { this.showUndo(); this.load(settings.mode); };
     document.addEventListener("change", this.onChange);
+    this.model = state.dataset.model.key;
+    this.timer = setInterval(() => this.look(), LOOK);
     this.pan();
     this.load(document.hasMask || settings.mode === "prediction" || settings.mode === "confidence" ? settings.mode : "prediction");
   }
 
   close() {
     this.closed = true;
+    clearInterval(this.timer);
     window.removeEventListener("keydown", this.onKey);
     this.document.removeEventListener("change", this.onChange);
     this.viewport.close();
@@ -107,6 +103,10 @@ class ReviewPage {
       h("option", { value: "name", selected: settings.order === "name" }, "By name"));
     this.where = h("span", { class: "muted" });
     this.facts = h("div", { class: "facts" });
+    this.stale = h("div", { class: "stale card", role: "status", hidden: true }, h("p", {}, "There is a newer model: what you see is of an older one."),
+      h("button", { type: "button", class: "primary", onclick: () => this.renew() }, "Show what it says"));
+    this.undoButton = h("button", { type: "button", title: "Undo (Ctrl Z)", "aria-label": "Undo", onclick: () => document.undo() }, "↶");
+    this.redoButton = h("button", { type: "button", title: "Redo (Ctrl Shift Z)", "aria-label": "Redo", onclick: () => document.redo() }, "↷");
     const step = (by, text, title) => h(
       "button",
       { type: "button", title, "aria-label": title, onclick: () => this.step(by) },
@@ -115,10 +115,10 @@ class ReviewPage {
     view.replaceChildren(h("section", { class: "annotate review" },
       h("div", { class: "toolbar" }, tabs(document.name, false),
         step(-1, "‹", "Previous picture (,)"), step(1, "›", "Next picture (.)"),
-        h("h1", { class: "title" }, document.name), this.where, h("span", { class: "grow" }), order,
+        h("h1", { class: "title", title: document.name }, document.name), this.where, h("span", { class: "grow" }), order, this.undoButton, this.redoButton,
         h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit")),
       h("div", { class: "stage" }, this.canvas),
-      h("aside", { class: "side", "aria-label": "Prediction" },
+      h("aside", { class: "side", "aria-label": "Prediction" }, this.stale,
         h("div", { class: "modes", role: "radiogroup", "aria-label": "What is shown" }, this.radios),
         h("label", { class: "slider" }, h("span", {}, "Photo"), opacity, h("span", {}, "Colors")),
         h("div", { class: "row wrap" },
@@ -130,6 +130,31 @@ class ReviewPage {
           h("button", { type: "button", onclick: () => this.correct() }, "Correct by painting")),
         this.facts)));
     this.told();
+    this.showUndo();
+  }
+
+  showUndo() {
+    this.undoButton.disabled = !this.document.past.length;
+    this.redoButton.disabled = !this.document.future.length;
+  }
+
+  // Somebody may have trained again, here or elsewhere.
+  async look() {
+    if (document.hidden) return;
+    const { key } = await getJson("/api/model").catch(() => ({}));
+    if (!this.closed && key && key !== this.model) this.stale.hidden = false;
+  }
+
+  async renew() {
+    await loadDataset();
+    await loadImages();
+    this.model = state.dataset.model.key;
+    this.stale.hidden = true;
+    this.predicted = this.levels = null;
+    this.names = ordered();
+    this.place = this.names.indexOf(this.document.name);
+    this.told();
+    await this.load(settings.mode);
   }
 
   told() {
@@ -153,7 +178,15 @@ class ReviewPage {
   }
 
   key(event) {
-    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (typing(event) || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey) {
+      const key = event.key.toLowerCase();
+      if (key === "y" || (key === "z" && event.shiftKey)) this.document.redo();
+      else if (key === "z") this.document.undo();
+      else return;
+      event.preventDefault();
+      return;
+    }
     const mode = Object.keys(MODES)[Number(event.key) - 1];
     if (mode) this.load(mode);
     else if (event.key === "," || event.key === "PageUp") this.step(-1);
@@ -236,175 +269,46 @@ class ReviewPage {
       legend && h("p", { class: "small" }, legend),
       h("h2", {}, "In this picture"),
       h("table", { class: "scores" }, h("tbody", {}, rows)),
-      labeled ? h("p", {}, `${percent(right / labeled, 1)} of what your mask colors is predicted rightly.`)
-        : h("p", { class: "muted small" }, "There is no mask to compare with.")].filter(Boolean));
+      h("p", { class: labeled ? "" : "muted small" }, this.compared(right, labeled))].filter(Boolean));
   }
 
-  async copyToMask() {
+  // That a prediction is like itself says nothing.
+  compared(right, labeled) {
+    if (!labeled) return "There is no mask to compare with.";
+    if (this.document.accepted) return "This mask is a prediction that was accepted: the model learns from it, but no score is made of it.";
+    return `${percent(right / labeled, 1)} of what your mask colors is predicted rightly.`;
+  }
+
+  async acceptAll() {
     const predicted = await this.prediction();
     const { document } = this;
-    if (document.hasMask && document.mask.some((value, n) => value && value !== predicted[n])) {
+    let change = (_, n) => predicted[n];
+    if (document.mask.some((value, n) => value && value !== predicted[n])) {
       const choice = await ask("There is a mask already", "What you have colored differs from the prediction in places.",
         [
           { text: "Cancel", value: null },
           { text: "Replace all of it", value: "replace" },
           { text: "Keep mine, fill in the rest", value: "fill", primary: true },
         ]);
-      if (!choice) return false;
-      document.changeAll("mask", (value, n) => (choice === "fill" && value) || predicted[n]);
-    } else {
-      document.changeAll("mask", (_, n) => predicted[n]);
+      if (!choice) return;
+      if (choice === "fill") change = (value, n) => value || predicted[n];
     }
-    return true;
+    document.changeAll("mask", change, true);
+    toast("The prediction is the mask of this picture now. Undo (Ctrl Z) takes it back.");
   }
 
   async accept() {
     try {
-      if (await this.copyToMask()) toast("The prediction is the mask of this picture now.");
+      await this.acceptAll();
     } catch (error) {
       toast(error.message, "bad");
     }
   }
 
-  async correct() {
-    try {
-      if (await this.copyToMask()) location.hash = `#/annotate/${encodeURIComponent(this.document.name)}/mask`;
-    } catch (error) {
-      toast(error.message, "bad");
-    }
+  // Strokes over what is wrong are all that is kept; beside a mask they would add nothing, so that is corrected itself.
+  correct() {
+    painting.prediction = true;
+    const kind = this.document.hasMask ? "mask" : "scribbles";
+    location.hash = `#/annotate/${encodeURIComponent(this.document.name)}/${kind}`;
   }
-}
-
-class ScorePage {
-  constructor(view, name) {
-    this.body = h("div", { class: "page" }, h("p", {}, "Comparing…"));
-    view.replaceChildren(
-      h("section", { class: "scores-page" }, h("div", { class: "toolbar" }, tabs(name, true)), this.body),
-    );
-    this.load();
-  }
-
-  close() {
-    this.closed = true;
-    clearTimeout(this.timer);
-  }
-
-  async load() {
-    try {
-      const found = await getJson("/api/scores");
-      if (this.closed) return;
-      this.body.replaceChildren(...this.parts(found));
-      if (found.waiting) this.timer = setTimeout(() => this.load(), 1500);
-    } catch (error) {
-      this.body.replaceChildren(h("p", {}, error.message));
-    }
-  }
-
-  parts(found) {
-    const parts = [];
-    if (found.new) parts.push(
-      ...this.scores(
-        "On pictures that the model has not learned from",
-        found.new,
-        "This is what to expect on new pictures.",
-      )
-    );
-    if (found.learned) {
-      parts.push(...this.scores("On pictures that it has learned from", found.learned, found.new ? "Usually better than on new ones."
-        : "On new pictures it will be worse. To know how much, set masks aside when you train."));
-    }
-    if (found.waiting) parts.push(
-      h(
-        "p",
-        { class: "muted", role: "status" },
-        `${plural(found.waiting, "picture")} with masks still to be compared…`,
-      ),
-    );
-    if (!parts.length) parts.push(
-      h(
-        "p",
-        { class: "intro" },
-        "No picture has a mask: there is nothing to compare with. A handful of masks is enough to see how good the model is.",
-      ),
-    );
-    return parts;
-  }
-
-  scores(title, one, note) {
-    const number = (value, text) => h(
-      "div",
-      { class: "number" },
-      h("b", {}, percent(value, 1)),
-      h("span", { class: "muted" }, text),
-    );
-    const rows = Object.entries(one.classes).filter(([, { pixels }]) => pixels).map(([name, { recall, iou }]) => {
-      const { color } = state.dataset.classes.find((entry) => entry.name === name);
-      return h("tr", {}, h("th", { scope: "row" }, swatch(color), ` ${name}`), bar(recall), bar(iou));
-    });
-    return [
-      h("h1", {}, title),
-      h(
-        "p",
-        { class: "muted" },
-        `${plural(one.n_images, "picture")}. ${note}${one.n_images < FEW ? " With so few pictures these are rough figures." : ""}`,
-      ),
-      h(
-        "div",
-        { class: "numbers" },
-        number(one.accuracy, "of the pixels are right"),
-        number(one.mean_recall, "mean recall of the classes"),
-        number(one.mean_iou, "mean overlap (IoU)"),
-      ),
-      h("div", { class: "told", hidden: !one.told }, h("p", {}, `${one.told}.`)),
-      h("div", { class: "tables" },
-        h(
-          "table",
-          { class: "scores" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              h("th", { scope: "col" }, "Class"),
-              h("th", { scope: "col" }, "Found (recall)"),
-              h("th", { scope: "col" }, "Overlap (IoU)"),
-            ),
-          ),
-          h("tbody", {}, rows),
-        ),
-        confusion(one.names, one.matrix)),
-    ];
-  }
-}
-
-function bar(value) {
-  const filled = h("span", { class: "bar" });
-  filled.style.width = `${Math.round(60 * (value ?? 0))}px`;
-  return h("td", {}, filled, ` ${percent(value, 0)}`);
-}
-
-// What part of each class (row) was called what (column), in percent.
-function confusion(names, matrix) {
-  const used = names.map((_, n) => n).filter((n) => matrix[n].some(Boolean) || matrix.some((row) => row[n]));
-  const cell = (row, column) => {
-    const total = matrix[row].reduce((sum, value) => sum + value, 0);
-    const share = total ? matrix[row][column] / total : 0;
-    const element = h(
-      "td",
-      { title: `${names[row]} called ${names[column]}: ${percent(share, 1)}` },
-      share >= 0.005 ? Math.round(100 * share) : "",
-    );
-    element.style.background = `color-mix(in srgb, ${row === column ? "var(--good)" : "var(--bad)"} ${Math.round(85 * share)}%, transparent)`;
-    return element;
-  };
-  return h("div", { class: "matrix-wrap" },
-    h("table", { class: "matrix" },
-      h("caption", {}, "What each class (row) was called (column), in percent"),
-      h("thead", {}, h("tr", {}, h("td"), used.map((n) => h("th", { scope: "col" }, h("span", {}, names[n]))))),
-      h(
-        "tbody",
-        {},
-        used.map((row) => h("tr", {}, h("th", { scope: "row" }, names[row]), used.map((column) => cell(row, column)))),
-      )));
 }

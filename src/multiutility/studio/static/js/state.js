@@ -96,6 +96,7 @@ export function updateImage(document) {
   }
   image.scribbles = [...countStrokes(document.images.scribbles).values()].reduce((sum, count) => sum + count, 0);
   image.labels = [...labels];
+  image.accepted = document.accepted;
 }
 
 function has(image, kind) {

@@ -261,13 +261,13 @@ class TrainPage {
     if (passes.length < 2) return;
     const last = passes.at(-1);
     const curves = [
-      { name: "objective", class: "one", values: passes.map((one, n) => [n + 1, one.primal]) },
-      { name: "lower bound", class: "two", values: passes.map((one, n) => [n + 1, one.dual]) },
+      { name: "misfit so far", class: "one", values: passes.map((one, n) => [n + 1, one.primal]) },
+      { name: "least possible", class: "two", values: passes.map((one, n) => [n + 1, one.dual]) },
     ];
     this.figure.replaceChildren(
-      chart(curves, { title: "Objective and its lower bound after every pass" }),
+      chart(curves, { title: "How badly the model fits what you annotated, and the least that is possible" }),
       h("figcaption", { class: "muted small" },
-        `Pass ${passes.length}, round ${last.iteration + 1}, objective ${last.primal.toPrecision(4)}, gap ${percent(last.gap, 1)}. ` +
-        "The smaller the gap between the curves, the better the model fits what you annotated."));
+        `After ${plural(passes.length, "look", "looks")} at your pictures: how badly the model fits what you annotated, and the least that is possible. ` +
+        `They are still ${percent(last.gap, 1)} apart; when they meet, it has learned all that it can.`));
   }
 }

@@ -2,6 +2,7 @@
 
 const MIN_SCREEN = 24;
 const MIN_LAYER = 900;
+const HATCH = 16; // from line to line, in pixels of the layer
 
 export class Viewport {
   constructor(canvas, paint) {
@@ -70,6 +71,11 @@ export class Viewport {
 
   toImage(x, y) {
     return { x: (x - this.left) / this.scale, y: (y - this.top) / this.scale };
+  }
+
+  // The places in the image at two corners of the canvas.
+  visible() {
+    return [this.toImage(0, 0), this.toImage(this.canvas.clientWidth, this.canvas.clientHeight)];
   }
 
   redraw() {
@@ -153,6 +159,30 @@ export class PixelLayer {
     context.globalAlpha = opacity;
     context.drawImage(this.canvas, 0, 0, this.size.width, this.size.height);
     context.globalAlpha = 1;
+  }
+}
+
+// Lines across all that has no value: there, nothing is said.
+export class HatchLayer extends PixelLayer {
+  constructor(shown, size) {
+    super(shown, size, []);
+  }
+
+  update(values, rectangle = null) {
+    const { x0, y0, x1, y1 } = this.area(rectangle);
+    if (x1 <= x0 || y1 <= y0) return;
+    const image = this.context.createImageData(x1 - x0, y1 - y0);
+    const [across, down] = [this.size.width / this.canvas.width, this.size.height / this.canvas.height];
+    let place = 0;
+    for (let y = y0; y < y1; y++) {
+      const row = Math.min(this.size.height - 1, Math.floor((y + 0.5) * down));
+      for (let x = x0; x < x1; x++, place += 4) {
+        const stripe = (x + y) % HATCH;
+        if (stripe > 3 || values(Math.min(this.size.width - 1, Math.floor((x + 0.5) * across)), row)) continue;
+        image.data.set(stripe < 2 ? [255, 255, 255, 130] : [0, 0, 0, 110], place);
+      }
+    }
+    this.context.putImageData(image, x0, y0);
   }
 }
 

@@ -1,0 +1,69 @@
+"""Images whose masks are predictions that somebody accepted: they are learned from, but never scored.
+
+The table ``studio/accepted.csv`` of the dataset folder has the column ``image``. Rows of images that are
+gone, or that have no mask, say nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from multiutility.datasets.errors import DatasetError
+from multiutility.datasets.tables import read_table, write_table
+from multiutility.studio.places import set_aside
+from multiutility.studio.stamps import Stamp, stamp
+
+COLUMN = "image"
+
+
+class Accepted:
+    """The table, read again when it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._stamp: Stamp | None = None
+        self._names: frozenset[str] = frozenset()
+
+    def names(self) -> frozenset[str]:
+        """Return the images that it names; a table that cannot be read is set aside."""
+        with self._lock:
+            return self._read()
+
+    def set(self, name: str, accepted: bool) -> None:
+        """Name an image, or do so no longer; the file is written at once, and only if something changes."""
+        with self._lock:
+            now = self._read()
+            new = now | {name} if accepted else now - {name}
+            if new != now:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                write_table(self._path, (COLUMN,), [(one,) for one in sorted(new)])
+
+    @contextmanager
+    def noting(self, name: str, said: str | None, any_left: bool) -> Iterator[None]:
+        """Note, while a mask is written, whether it is accepted: "1", "0", or as before if nothing is said.
+
+        If this ends in between, a mask is not scored that might be, and never the other way round.
+        """
+        if said == "1" and any_left:
+            self.set(name, True)
+        yield
+        if said == "0" or (said == "1" and not any_left):
+            self.set(name, False)
+
+    def _read(self) -> frozenset[str]:
+        now = stamp(self._path)
+        if now is None:
+            self._names = frozenset()
+        elif now != self._stamp:
+            problems: list[DatasetError] = []
+            rows = [row for _, (row,) in read_table(self._path, (COLUMN,), (), problems)]
+            if problems:
+                set_aside(self._path, problems[0])
+                now, rows = None, []
+            self._names = frozenset(rows)
+        self._stamp = now
+        return self._names
