@@ -123,10 +123,14 @@ def test_changed_labels_are_taken_back(studio: Studio) -> None:
     page = studio.window()
     before = {path: path.read_bytes() for path in studio.folder.rglob("*.*") if path.is_file()}
     page.get_by_role("link", name="Labels").click()
+    page.get_by_label("Name of sky").fill("heaven")
+    assert page.get_by_role("button", name="New label").is_disabled()
+    page.get_by_role("button", name="Discard them").click()
     page.get_by_label("Merge sky into").select_option("water")
     page.get_by_role("button", name="Save changes").click()
     page.get_by_role("button", name="Undo it").click()
     page.wait_for_selector(".toast:has-text('Taken back')")
+    assert page.locator(".toast:has-text('not saved')").count() == 0
     assert {path: path.read_bytes() for path in before} == before
 
 

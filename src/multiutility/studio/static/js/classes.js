@@ -17,14 +17,16 @@ class ClassesPage {
     this.upkeep = upkeep;
     // What the labels will be, and of which ones they are made.
     this.wanted = state.dataset.classes.map(({ name, color, kind }) => ({ name, color, kind, of: [name] }));
+    this.base = JSON.stringify(this.wanted);
     this.gone = [];
+    this.add = newLabelButton(() => {});
     this.list = h("ol", { class: "classes", "aria-label": "Labels" });
     this.told = h("p", { class: "muted", role: "status" });
     this.save = h("button", { type: "button", class: "primary", id: "save-classes", onclick: () => this.apply() }, "Save changes");
     this.drop = h("button", { type: "button", onclick: () => this.reset() }, "Discard them");
     view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Labels"),
       h("p", { class: "intro" }, "Tables, scribbles and masks follow all at once, when you save. The order is that of the keys."),
-      undoLine(upkeep), h("div", { class: "row wrap" }, this.save, this.drop, newLabelButton(() => {}), this.told), this.list));
+      undoLine(upkeep), h("div", { class: "row wrap" }, this.save, this.drop, this.add, this.told), this.list));
     this.draw();
     this.ask = (event) => { if (this.changed) event.preventDefault(); };
     addEventListener("beforeunload", this.ask);
@@ -36,12 +38,11 @@ class ClassesPage {
   }
 
   get changed() {
-    const now = state.dataset.classes.map(({ name, color, kind }) => ({ name, color, kind, of: [name] }));
-    return !this.saved && JSON.stringify(now) !== JSON.stringify(this.wanted);
+    return !this.saved && JSON.stringify(this.wanted) !== this.base;
   }
 
   reset() {
-    this.wanted = state.dataset.classes.map(({ name, color, kind }) => ({ name, color, kind, of: [name] }));
+    this.wanted = JSON.parse(this.base);
     this.gone = [];
     this.draw();
   }
@@ -93,6 +94,7 @@ class ClassesPage {
   tell() {
     this.save.disabled = !this.changed;
     this.drop.hidden = !this.changed;
+    this.add.disabled = this.changed; // the list is made anew with it
     this.told.textContent = this.gone.length ? `To be deleted: ${this.gone.join(", ")}. What was annotated with them goes, too.` : "";
   }
 
