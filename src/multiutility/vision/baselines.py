@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -68,15 +68,16 @@ class Naive:
             "penalty": penalty,
             "merit": {f"{one:g}": round(value, 4) for one, value in merits.items()},
         }
-        return Predictor(
+        plainly = Predictor(
             training.classes,
             training.preset,
             flat,
             training.max_side,
             typical_margin=1.0,
-            refine=chosen_refinement(training, masks),
+            refine=None,
             about={"chosen": chosen},
         )
+        return replace(plainly, refine=chosen_refinement(plainly, training, masks))
 
     def compare(
         self, features: Sequence[NDArray[np.float32]], targets: Sequence[FloatArray], masks: Sequence[int]

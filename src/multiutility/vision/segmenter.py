@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -233,24 +233,25 @@ class Segmenter(BaseEstimator):
             # Weak annotations that masks would have had, if anything is to be learned from them.
             rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
             learned = learner(parameters, problems, annotations, rehearsals)
-        strong = [n for n, one in enumerate(annotations) if one is not None and one.strong]
-        refinement = chosen_refinement(training, strong) if self.refine else None
-        self.chosen_ = {**learned.chosen_, "refinement": None if refinement is None else asdict(refinement)}
-        self.estimate_ = learned.estimate_
         warn_unmet(training, problems, annotations, learned.imputed_)
         self.objective_ = units.objective(learned.objective_)
         self.n_iter_ = learned.n_iter_
         self.n_images_ = sum(annotation is not None for annotation in annotations)
         self.classes_ = training.classes
-        self.predictor_ = Predictor(
+        plainly = Predictor(
             classes=training.classes,
             preset=training.preset,
             weights=units.weights(learned.weights_, Potts(len(training.classes)).layout(problems[0])),
             max_side=training.max_side,
             typical_margin=typical_margin(learned, problems, training.preset.preset.weighted),
-            refine=refinement,
-            about=about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations)),
+            refine=None,
         )
+        strong = [n for n, one in enumerate(annotations) if one is not None and one.strong]
+        refinement = chosen_refinement(plainly, training, strong, self.n_jobs) if self.refine else None
+        self.chosen_ = {**learned.chosen_, "refinement": None if refinement is None else asdict(refinement)}
+        self.estimate_ = learned.estimate_
+        about = about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations))
+        self.predictor_ = replace(plainly, refine=refinement, about=about)
         return self
 
     def predict(self, images: Sequence[str | Path | ImageArray]) -> list[NDArray[np.uint8]]:
