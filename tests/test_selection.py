@@ -16,8 +16,7 @@ from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.expected import TILT
 from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.examples import make_examples, trusted_costs
-from multiutility.learning.multi_utility import expecting, settled
+from multiutility.learning.examples import expecting, make_examples, settled, trusted_costs
 from multiutility.learning.selection import evidence, reading, regression
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choice import places_model
@@ -38,7 +37,7 @@ from multiutility.learning.selection.reading import (
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
 from multiutility.learning.selection.trials import Trial, best_trial
-from multiutility.learning.selection.unmasked import from_seeds, open_labels
+from multiutility.learning.selection.unmasked import from_seeds, open_labels, within_reach
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
 from strategies import random_edges
@@ -310,7 +309,7 @@ def test_seeds_reach_as_far_as_said() -> None:
     joint = Joint([0], [], [grid_seed(1, 0, 6)], n_labels=2)
     data = Nodes(make_examples([problem], [joint]), (), range(1))
     for reach in (1, 3):
-        (posterior,) = from_seeds(data, reach + 0.5, n_rounds=0)
+        (posterior,) = from_seeds(data, within_reach(reach + 0.5), n_rounds=0)
         assert posterior.argmax(axis=1).tolist() == [1] * (reach + 1) + [0] * (5 - reach)
     assert open_labels(data)
     everywhere = Joint([], [], [grid_seed(0, 5, 6), grid_seed(1, 0, 6)], n_labels=2)

@@ -66,6 +66,15 @@ class Layout:
         """Return flat weights of rows [K, D] whose pairwise part is zero: nodes are labeled on their own."""
         return self.join(rows, np.zeros(self.n_pairwise))
 
+    def among(self, weights: FloatArray, other: Layout) -> FloatArray:
+        """Return the weights in a layout of more labels; those of labels that are new are zero.
+
+        >>> Layout(1, 2, 1).among(np.array([1.0, 2.0, 3.0]), Layout(2, 2, 1))
+        array([1., 2., 0., 0., 3.])
+        """
+        missing = np.zeros((other.n_labels - self.n_labels) * self.n_features)
+        return np.concatenate((self.unary(weights), missing, self.pairwise(weights)))
+
     def projected(self, weights: FloatArray) -> FloatArray:
         """Return the nearest weights whose pairwise part is not negative."""
         nearest = weights.copy()

@@ -73,12 +73,16 @@ class Estimator(BaseEstimator):
                 raise ValueError(f"{name} is {value}: expected a positive number")
         given = None if self.class_weight == "auto" else self.class_weight
         examples = weighted(make_examples(problems, annotations), given)
+        return examples, self._fitting(examples, imputer)
+
+    def _fitting(self, examples: Sequence[Example], imputer: Solver | None) -> Fitting:
+        """Return a new fit."""
         resources = Resources.of(self)
         backend = resources.backend(resources.solver(self.solver), imputer)
-        beside = {*resources.names(), "optimizer"}
+        beside = {*resources.names(), "optimizer", "warm_start"}
         parameters = {name: repr(p) for name, p in self.get_params(deep=False).items() if name not in beside}
         parameters["class"] = type(self).__name__
-        return examples, Fitting(examples, resources, backend, self.optimizer, self.random_state, parameters)
+        return Fitting(examples, resources, backend, self.optimizer, self.random_state, parameters)
 
     def _keep(
         self,

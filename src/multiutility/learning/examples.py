@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from multiutility.annotations import Expected
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import BoolArray, FloatArray
 from multiutility.constraints import Constraints
@@ -99,6 +100,11 @@ def check_alike(first: Example, other: Example) -> None:
         raise ValueError(
             f"annotations[{other.index}] has {number} labels: annotations[{first.index}] has {wanted}"
         )
+    check_widths(first, other)
+
+
+def check_widths(first: Example, other: Example) -> None:
+    """Raise unless both have as many features of nodes and of edges."""
     pairs = [(one.problem.n_features, one.problem.edge_features.shape[1]) for one in (first, other)]
     for name, wanted, width in zip(("node_features", "edge_features"), *pairs, strict=True):
         if width != wanted:
@@ -170,9 +176,27 @@ def balanced_weights(sizes: FloatArray) -> FloatArray:
     return weights
 
 
+def label_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
+    """Class weights omega [K] of ``weighted``."""
+    if class_weight is None or class_weight == 0:
+        return np.ones(examples[0].annotation.n_labels)
+    return class_weights(examples, class_weight)
+
+
 def weighted(examples: Sequence[Example], class_weight: ClassWeight) -> list[Example]:
     """Return the examples with class weights in their losses."""
     if class_weight is None or class_weight == 0:
         return list(examples)
     weights = class_weights(examples, class_weight)
     return [replace(one, annotation=one.annotation.weighted(weights)) for one in examples]
+
+
+def expecting(example: Example, shares: FloatArray) -> Example:
+    """Return the example with the expected loss under soft labels [V, K]."""
+    return replace(example, annotation=Expected(example.annotation, shares))
+
+
+def settled(example: Example) -> Example:
+    """Return the example with the labels that its annotation, class weights and all, has as the likeliest."""
+    constraints = example.annotation.constraints(example.problem)
+    return replace(example, constraints=constraints).without_open_nodes()

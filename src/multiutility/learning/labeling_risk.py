@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
 from multiutility.learning.optimizers.risk import Plane, Violation, cells, objective
 from multiutility.models.potts import Potts, agreement, node_scores
-from multiutility.problem import LabelingProblem
+from multiutility.problem import FeatureSource, LabelingProblem
 
 # Blocks whose energies are in memory at the same time.
 AT_ONCE = 64
@@ -138,18 +138,26 @@ class Kernels:
     def __init__(self, capacity: float) -> None:
         self.held = 0
         self._capacity = capacity
-        self._kept: dict[int, NDArray[Any]] = {}
+        # By where features are from: problems that differ in edges or sizes only share them.
+        self._kept: dict[FeatureSource, NDArray[Any]] = {}
 
-    def of(self, block: int, problem: LabelingProblem) -> NDArray[Any]:
-        """Return the product [V, V] of a block; the same numbers, whether it is kept or not."""
-        if block in self._kept:
-            return self._kept[block]
+    def of(self, problem: LabelingProblem) -> NDArray[Any]:
+        """Return the product [V, V] of a problem; the same numbers, whether it is kept or not."""
+        if problem.source in self._kept:
+            return self._kept[problem.source]
         features: NDArray[Any] = problem.node_features
         product: NDArray[Any] = features @ features.T
         if self.held + product.nbytes <= self._capacity:
-            self._kept[block] = product
+            self._kept[problem.source] = product
             self.held += product.nbytes
         return product
+
+    def only(self, problems: Sequence[LabelingProblem]) -> Kernels:
+        """Return the products that are kept of some problems."""
+        other, sources = Kernels(self._capacity), {one.source for one in problems}
+        other._kept = {source: product for source, product in self._kept.items() if source in sources}
+        other.held = sum(product.nbytes for product in other._kept.values())
+        return other
 
 
 class LabelingRisk:
@@ -195,6 +203,27 @@ class LabelingRisk:
         other = copy.copy(self)
         other._seen = [Seen(self._capacity) for _ in self._seen]
         other.remember(memory)
+        return other
+
+    def succeeded(
+        self,
+        instances: Sequence[Instance],
+        anchors: Sequence[NDArray[Any]],
+        costs: FloatArray,
+        origins: Sequence[int | None],
+    ) -> LabelingRisk:
+        """Return a risk of other instances, of which the n-th was number ``origins[n]`` here, or is new.
+
+        What was seen of the old ones, and products of features, are kept. There may be more labels.
+        """
+        other = LabelingRisk(instances, anchors, self.solver, self._capacity)
+        other.costs = np.array(costs, dtype=np.float64)
+        other._kernels = self._kernels.only([one.problem for one in instances])
+        for n, origin in enumerate(origins):
+            if origin is not None:
+                seen = self._seen[origin]
+                planes = [widened(plane, other.layout.n_labels) for plane in seen.planes]
+                other._seen[n] = Seen.restored(self._capacity, planes, seen.oldest)
         return other
 
     @property
@@ -291,7 +320,12 @@ class LabelingRisk:
         if problem.n_nodes > self.layout.n_features:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
-        return np.asarray(self._kernels.of(block, problem) @ product)
+        return np.asarray(self._kernels.of(problem) @ product)
+
+
+def widened(plane: Plane, n_labels: int) -> Plane:
+    """Return the plane among more labels."""
+    return replace(plane, cells=cells(plane.labels, n_labels))
 
 
 def discriminant(

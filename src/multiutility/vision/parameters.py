@@ -77,6 +77,7 @@ def learner_parameters(
     if isinstance(weights, Mapping):
         weights = {find_label(classes, name): weight for name, weight in weights.items()}
     return {
+        **({"warm_start": True} if segmenter.warm_start else {}),
         "C": slack_weight,
         "alpha": method.alpha if segmenter.alpha is None else segmenter.alpha,
         "weak_loss": method.weak_loss,

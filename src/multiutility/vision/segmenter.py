@@ -20,6 +20,7 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.identifiability import warn_unidentified
 from multiutility.inference.pinpoint import UnmetCoverWarning
 from multiutility.kinds import PixelAnnotation
+from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.optimizers.solution import Callback
 from multiutility.models import Potts
 from multiutility.parallel import Executor
@@ -43,6 +44,7 @@ from multiutility.vision.parameters import MADE_BY, ClassWeight, check_parameter
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.refinements import chosen_refinement
+from multiutility.vision.refitting import KeptFit
 from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
@@ -88,6 +90,9 @@ class Segmenter(BaseEstimator):
         Whether borders of superpixels are moved to where the colors change; masks decide how far.
     tol, max_iter : float, int
         When learning ends; see ``MultiUtilitySSVM``.
+    warm_start : bool
+        Whether ``fit`` keeps what it takes to go on from it, for ``refit``: images with their features, and
+        the state of learning.
     random_state : int
         The same data and number give the same model, whatever ``n_jobs`` is.
     n_jobs : int
@@ -129,6 +134,10 @@ class Segmenter(BaseEstimator):
     The last three are there after ``fit`` only, and not after ``load``.
     """
 
+    classes_: Classes
+    predictor_: Predictor
+    kept_: KeptFit | None
+
     def __init__(
         self,
         features: str | Preset = "deep",
@@ -145,6 +154,7 @@ class Segmenter(BaseEstimator):
         refine: bool = True,
         tol: float = defaults.TOL,
         max_iter: int = defaults.MAX_ITER,
+        warm_start: bool = False,
         random_state: int = 0,
         n_jobs: int = 1,
         store: str | Path | None = None,
@@ -168,6 +178,7 @@ class Segmenter(BaseEstimator):
         self.refine = refine
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.store = store
@@ -197,23 +208,79 @@ class Segmenter(BaseEstimator):
         if len(images) != len(annotations):
             raise ValueError(f"{len(images)} images, but {len(annotations)} annotations")
         pairs = zip(photos(images), annotations, strict=True)
-        annotated = [AnnotatedPhoto(p, partial(identity, a)) for p, a in pairs if not a.empty]
+        annotated = [AnnotatedPhoto(p, partial(same, a)) for p, a in pairs if not a.empty]
         named = classes if isinstance(classes, Classes) else Classes.from_names(classes)
         warn_unidentified(unidentified_annotations(annotations, len(named), named.other), named.names)
         return self.fit_prepared(self.prepare(annotated, named))
+
+    def refit(
+        self,
+        images: Sequence[str | Path | ImageArray],
+        annotations: Sequence[PixelAnnotation],
+        *,
+        classes: Classes | Sequence[str] | None = None,
+    ) -> Self:
+        """Learn on from the last ``fit`` or ``refit``, with images that are new or annotated otherwise.
+
+        All other images stay as they are, and so does all that ``fit`` chose, features included: it takes a
+        small part of the time. An empty annotation takes an image out. Files are known by the paths that were
+        given to ``fit`` (for a dataset, by the names of its images), arrays by their pixels. ``classes`` may
+        have more than before, after the others.
+
+        >>> from multiutility.vision.features.descriptors.color_moments import ColorMean
+        >>> from multiutility.vision.features.descriptors.boundary import Boundary
+        >>> from multiutility.vision.features.descriptors.constant import Constant
+        >>> from multiutility.vision.regions.superpixels import Slic
+        >>> colors = Preset("colors", Slic(8), nodes=(ColorMean(), Constant()), edges=(Boundary(),))
+        >>> image = np.repeat([[[20] * 3] * 16 + [[200] * 3] * 16], 32, axis=0).astype(np.uint8)
+        >>> halves = np.repeat([[1] * 16 + [2] * 16], 32, axis=0).astype(np.uint8)
+        >>> model = Segmenter(colors, warm_start=True)
+        >>> model = model.fit([image], [PixelAnnotation(mask=halves)], classes=["dark", "light"])
+        >>> model.predict([image])[0][0, [0, -1]]
+        array([1, 2], dtype=uint8)
+        >>> model = model.refit([image], [PixelAnnotation(mask=3 - halves)])
+        >>> model.predict([image])[0][0, [0, -1]]
+        array([2, 1], dtype=uint8)
+        """
+        if len(images) != len(annotations):
+            raise ValueError(f"{len(images)} images, but {len(annotations)} annotations")
+        pairs = zip(photos(images), annotations, strict=True)
+        named = classes if classes is None or isinstance(classes, Classes) else Classes.from_names(classes)
+        return self.refit_photos([AnnotatedPhoto(p, partial(same, a)) for p, a in pairs], named)
+
+    def refit_photos(
+        self,
+        changed: Sequence[AnnotatedPhoto],
+        classes: Classes | None = None,
+        max_passes: int | None = None,
+    ) -> Self:
+        """Learn on: the same as ``refit``, from photos whose annotations are read when they are needed.
+
+        With ``max_passes``, it ends after so many at the latest, and the next call goes on.
+        """
+        kept = vars(self).get("kept_")
+        if kept is None:
+            raise ValueError("there is no fit to go on from: call fit, with warm_start=True")
+        now = kept.training.classes if classes is None else classes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnmetCoverWarning)
+            found: KeptFit = kept.follow(changed, now, self._feature_store(), self.n_jobs, max_passes)
+        self.objective_ = found.units.objective(found.learner.objective_)
+        self.n_iter_, self.n_images_, self.classes_ = found.learner.n_iter_, found.n_images, now
+        self.predictor_ = replace(self.predictor_, classes=now, weights=found.weights())
+        self.kept_ = found
+        return self
 
     def prepare(self, annotated: Sequence[AnnotatedPhoto], classes: Classes) -> TrainingSet:
         """Compute the features of images; what this takes is the first part of ``fit``."""
         chosen = self.features
         named = preset(chosen, n_superpixels=self.n_superpixels) if isinstance(chosen, str) else chosen
-        store = FeatureStore(
-            self.store,
-            half=self.half,
-            memory_limit=self.memory_limit,
-            piecewise=self.executor is not None,
-        )
-        how = (self.random_state, self.n_jobs, store, self.progress, self.executor)
+        how = (self.random_state, self.n_jobs, self._feature_store(), self.progress, self.executor)
         return TrainingSet.prepare(annotated, classes, named, self.max_side, *how)
+
+    def _feature_store(self) -> FeatureStore:
+        limit, shared = self.memory_limit, self.executor is not None
+        return FeatureStore(self.store, half=self.half, memory_limit=limit, piecewise=shared)
 
     def fit_prepared(self, training: TrainingSet, learner: Learner = multi_utility) -> Self:
         """Learn from prepared images: the second part of ``fit``. Another ``learner`` may take our place."""
@@ -234,6 +301,9 @@ class Segmenter(BaseEstimator):
             rehearsals = training.rehearsals(self.beta) if METHODS[self.method].chooses else None
             learned = learner(parameters, problems, annotations, rehearsals)
         warn_unmet(training, problems, annotations, learned.imputed_)
+        self.kept_ = None
+        if self.warm_start and isinstance(learned, MultiUtilitySSVM):
+            self.kept_ = KeptFit(training, units, problems, annotations, learned, self.beta, shares)
         self.objective_ = units.objective(learned.objective_)
         self.n_iter_ = learned.n_iter_
         self.n_images_ = sum(annotation is not None for annotation in annotations)
@@ -333,6 +403,6 @@ class Segmenter(BaseEstimator):
         return None if self.progress is None else partial(self.progress, stage)
 
 
-def identity(annotation: PixelAnnotation) -> PixelAnnotation:
+def same(annotation: PixelAnnotation) -> PixelAnnotation:
     """Return the annotation itself."""
     return annotation

@@ -39,7 +39,8 @@ class AnnotatedPhoto:
 class TrainingSet:
     """Annotated photographs with their features, at a size of at most ``max_side``.
 
-    Sizes of nodes are shares of the image, so that the losses of all images weigh the same.
+    Sizes of nodes are shares of the image, so that the losses of all images weigh the same. If there is a
+    ``known_margin`` of loose boxes, it is not learned from these images.
     """
 
     classes: Classes
@@ -47,6 +48,7 @@ class TrainingSet:
     max_side: int
     photos: Sequence[AnnotatedPhoto]
     prepared: Sequence[Prepared]
+    known_margin: float | None = None
 
     @classmethod
     def prepare(
@@ -89,6 +91,8 @@ class TrainingSet:
 
         It reads all annotations: only those who have a loose box ask for it.
         """
+        if self.known_margin is not None:
+            return self.known_margin
         return margin_of([self.small_annotation(n) for n in range(len(self.prepared))])
 
     def problems(self) -> list[LabelingProblem]:
@@ -100,8 +104,11 @@ class TrainingSet:
 
         ``shares`` are relative sizes of labels, which are the same otherwise; see ``shares_of_masks``.
         """
-        indices = range(len(self.prepared))
-        return [self._in_nodes(n, self.small_annotation(n), beta, shares) for n in indices]
+        return [self.annotation(n, beta, shares) for n in range(len(self.prepared))]
+
+    def annotation(self, n: int, beta: float, shares: Mapping[int, float] | None = None) -> Annotation | None:
+        """Return what the annotation of a photograph says about its nodes; None if it is nothing."""
+        return self._in_nodes(n, self.small_annotation(n), beta, shares)
 
     def shares_of_masks(self) -> dict[int, float]:
         """Mean share of each label where a mask has it: the paper's areas S_k, estimated."""

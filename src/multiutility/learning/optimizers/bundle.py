@@ -65,6 +65,24 @@ class Bundle:
             self.cells[block][...] = cells(self.labels[block], self.risk.layout.n_labels)
             first = last
 
+    def carry(self, other: Bundle, origins: Sequence[int | None]) -> None:
+        """Take over mixtures of a bundle whose block ``origins[n]`` is block n here; None stays as it is.
+
+        Such blocks have the same anchors and losses. Their costs may differ, by which all of a block scales,
+        and there may be more labels here.
+        """
+        for block, origin in enumerate(origins):
+            if origin is None:
+                continue
+            scale = self.risk.costs[block] / other.risk.costs[origin]
+            self.coefficients[block], self.used[block] = other.coefficients[origin], other.used[origin]
+            self.losses[block] = scale * other.losses[origin]
+            self.pairwise[block] = scale * other.pairwise[origin]
+            self.gram[block] = scale**2 * other.gram[origin]
+            self.rest[block][:, : other.rest[origin].shape[1]] = scale * other.rest[origin]
+            self.labels[block][...] = other.labels[origin]
+            self.cells[block][...] = cells(self.labels[block], self.risk.layout.n_labels)
+
     def values(self, block: int, nodes: NDArray[Any]) -> FloatArray:
         """Products ``<M, nodes>`` of all slots' matrices with a matrix on the nodes [V, K]: [n_slots]."""
         sums = nodes.take(self.cells[block]).sum(axis=1, dtype=np.float64)

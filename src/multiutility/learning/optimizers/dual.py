@@ -157,6 +157,16 @@ class Dual:
             self.bundle.add(n, risk.anchor(n))
         return changed
 
+    def carried(self, risk: Risk, origins: Sequence[int | None]) -> Dual:
+        """Return variables of another risk, whose block n was block ``origins[n]`` here, or begins anew.
+
+        For what the old blocks must have kept see ``Bundle.carry``. All that they are is feasible there, too.
+        """
+        other = Dual(risk, self.bundle.coefficients.shape[1], self.company)
+        other.bundle.carry(self.bundle, origins)
+        other.refresh()
+        return other
+
     def approach(self, changed: Sequence[int]) -> None:
         """Move shifted blocks toward the planes of their anchors, which may be better than their mixtures."""
         for n in changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from multiutility.arrays import FloatArray
 from multiutility.learning.optimizers.dual import Dual
 from multiutility.learning.optimizers.risk import Risk, Violation
 from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
+
+# Passes over blocks that come first.
+ALONE = 2
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,25 @@ class FrankWolfe:
         run = FrankWolfeRun(start, self, tolerance, rng, callback)
         run.due = True
         return run
+
+    def go_on(
+        self,
+        start: Dual,
+        first: Sequence[int],
+        tolerance: float = 0.01,
+        random_state: np.random.RandomState | None = None,
+        callback: Callback = ignore,
+    ) -> Solution[Dual]:
+        """Minimize from dual variables that are good but for some blocks, which come ``first``.
+
+        As little is missing, the primal is computed after every second pass.
+        """
+        rng = np.random.RandomState(0) if random_state is None else random_state
+        run = FrankWolfeRun(start, replace(self, check_every=2), tolerance, rng, callback)
+        run.settle(first)
+        # Without a change, the gap may be small enough as it is.
+        run.due = not len(first)
+        return finish(run)
 
     def resume(
         self,
@@ -190,6 +212,16 @@ class FrankWolfeRun:
         self.average += 2 / (self._n_sweeps + 1) * (self.dual.sum - self.average)
         dual = self.dual.objective
         return self.progress.report(dual + gap, dual, exact=False).relative_gap
+
+    def settle(self, blocks: Sequence[int]) -> None:
+        """Pass over some blocks, while all others stay as they are.
+
+        Not for long: alone, they would pull the weights much further than all together.
+        """
+        for _ in range(ALONE):
+            for batch in self.batches(blocks):
+                weights = self.dual.weights
+                self.dual.step(batch, self.dual.risk.oracle(batch, weights), weights, self.settings.exchanges)
 
     def rehearse(self, order: NDArray[np.int64]) -> None:
         """Pass over all blocks without the oracle, with the planes that they have."""

@@ -41,7 +41,9 @@ class Choice:
     """What to learn from, and how it was chosen.
 
     ``posteriors`` [V, K] are those of weak annotations, None for full labelings. With the weight ``alpha`` 0,
-    weak annotations are left out. ``facts`` say in plain values what was chosen and why.
+    weak annotations are left out. ``facts`` say in plain values what was chosen and why. ``marks`` are the
+    weights of clues by which annotations are read that come later, see ``Reading``; None: the usual ones.
+    ``space`` finds the principal features.
     """
 
     posteriors: list[FloatArray | None]
@@ -49,6 +51,8 @@ class Choice:
     balance: float | None
     estimate: Estimate | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    marks: Sequence[float] | None = None
+    space: Callable[[], Space] | None = None
 
 
 @dataclass(frozen=True, eq=False)

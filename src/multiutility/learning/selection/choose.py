@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
@@ -38,6 +39,5 @@ def choose(
     if weak and len(full) < LEAST_FULL:
         return unproven(data, soft_start, alpha, balance)
     masks = Masks(data, evenly(full, MOST_FULL))
-    if not weak:
-        return masks_alone(masks, balance)
-    return mixed(masks, rehearsals, soft_start, alpha, balance)
+    choice = mixed(masks, rehearsals, soft_start, alpha, balance) if weak else masks_alone(masks, balance)
+    return replace(choice, space=lambda: data.space)

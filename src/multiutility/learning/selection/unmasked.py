@@ -63,9 +63,12 @@ def unproven(
     places = places_model(data, RIDGE)
     if places is not None:
         candidates["certain places"] = from_places(data, places)
+    marks: dict[str, Sequence[float]] = {}
     if open_labels(data):
         for reach in REACHES:
-            candidates[f"seeds, reach {reach}"] = from_seeds(data, reach)
+            name = f"seeds, reach {reach}"
+            marks[name] = within_reach(reach)
+            candidates[name] = from_seeds(data, marks[name])
     powers = unproven_balances(data) if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
@@ -82,7 +85,8 @@ def unproven(
     }
     posteriors = dict(zip(data.weak, candidates[best], strict=True))
     trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
-    return Choice([posteriors.get(n) for n in range(len(data.examples))], trust, power, None, facts)
+    read = [posteriors.get(n) for n in range(len(data.examples))]
+    return Choice(read, trust, power, None, facts, marks.get(best), lambda: data.space)
 
 
 def from_shares(data: Data) -> list[FloatArray]:
@@ -213,13 +217,14 @@ def open_labels(data: Data) -> bool:
     return False
 
 
-def from_seeds(data: Data, reach: float, n_rounds: int = 2) -> list[FloatArray]:
-    """Posteriors by the distance from seeds, and by regressions on these.
-
-    A label with seeds is as likely as one without where the nearest of its seeds is ``reach`` steps away.
-    """
+def within_reach(reach: float) -> list[float]:
+    """Weights of marks by which a label with seeds is as likely as one without ``reach`` steps away."""
     weights = {"seed": AT_SEED, "nearness": FALL, "seeded": FALL * float(np.log1p(reach)), "chance": 1.0}
-    marks = [weights.get(mark, 0.0) for mark in MARKS]
+    return [weights.get(mark, 0.0) for mark in MARKS]
+
+
+def from_seeds(data: Data, marks: Sequence[float], n_rounds: int = 2) -> list[FloatArray]:
+    """Posteriors by the distance from seeds, as marks weigh it, and by regressions on these."""
     reading = Reading(MARKS, np.array(marks))
     posteriors = [reading(data.clues(n)) for n in data.weak]
     for _ in range(n_rounds):
