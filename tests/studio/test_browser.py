@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -571,6 +572,38 @@ def test_an_interrupted_training_is_offered_again(
         page.get_by_role("button", name="Forget it").click()
         page.wait_for_selector("button:has-text('Resume')", state="detached")
         page.context.close()
+
+
+def test_live_shows_what_a_stroke_changes(studio: Studio) -> None:
+    page = studio.open(BARE, "scribbles")
+    switch = page.get_by_role("switch", name="Live")
+    assert switch.get_attribute("aria-checked") == "false"
+    before = drawn(page)
+    switch.click()
+    page.wait_for_selector("#live-state:has-text('Live: learned')", timeout=TRAINING)
+    redrawn(page, before)
+    assert switch.get_attribute("aria-checked") == "true"
+    learned = (studio.folder / "studio" / "model.safetensors").read_bytes()
+    page.keyboard.press("1")
+    place = center(page)
+    drag(page, place(20.5, 80.5), place(100.5, 80.5))
+    saved(page)
+    page.wait_for_selector("#live-state:has-text('just now')", timeout=TRAINING)
+    model = studio.folder / "studio" / "model.safetensors"
+    end = time.monotonic() + TRAINING / 1000
+    while model.read_bytes() == learned:
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+    # The same for who comes later, until it is switched off.
+    page.reload()
+    page.wait_for_selector("canvas.picture")
+    page.wait_for_selector("#live[aria-checked=true]")
+    page.wait_for_selector("#live-state:has-text('Live: learned')")
+    page.goto(f"{studio.origin}/#/train")
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_selector("text=Live is on: switch it off to train in full")
+    page.get_by_role("switch", name="Live").click()
+    page.wait_for_selector("#live[aria-checked=false]")
 
 
 def test_train_review_next(studio: Studio) -> None:

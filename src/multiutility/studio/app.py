@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -47,6 +47,7 @@ from multiutility.studio.answers import (
 )
 from multiutility.studio.commands import Commands
 from multiutility.studio.held_out import held_out
+from multiutility.studio.live import Live
 from multiutility.studio.many_tags import put_back, tag_many
 from multiutility.studio.options import Options
 from multiutility.studio.picture_answers import PictureAnswers
@@ -73,6 +74,7 @@ class Studio:
         self.accepted = Accepted(self.places.accepted)
         self.review = Review(self.annotations, self.places, self.accepted)
         self.training = Training(self.places)
+        self.live = Live(self.places)
         self.commands = Commands(self.places)
         self.upkeep = Upkeep(self.annotations, self.training, self.places)
         self._reader = threading.Thread()
@@ -106,6 +108,11 @@ class Studio:
             Route("/api/training", self.start_training, methods=["POST"]),
             Route("/api/training", self.cancel_training, methods=["DELETE"]),
             Route("/api/training/events", self.training_events),
+            Route("/api/live", self.live_state),
+            Route("/api/live", self.switch_live, methods=["PUT"]),
+            Route("/api/live/open", self.open_live, methods=["PUT"]),
+            Route("/api/live/events", self.live_events),
+            Route(one + "/live", self.live_picture),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
@@ -184,7 +191,10 @@ class Studio:
 
     async def tags(self, change: Callable[..., Any], request: Request) -> Response:
         """Change tags of many images."""
-        return await answer(change, self.annotations, await read_json_body(request))
+        data = await read_json_body(request)
+        written = await answer(change, self.annotations, data)
+        await self.live.changed(*map(str, data.get("images", data.get("now", []))))
+        return written
 
     async def image(self, request: Request) -> Response:
         """Size, marks and versions of an image."""
@@ -208,9 +218,11 @@ class Studio:
         name, data = request.path_params["name"], await read_json_body(request)
         version = request.headers.get("if-match", "")
         try:
-            return await answer(self.annotations.write_marks, name, data, version, labels_of(request))
+            written = await answer(self.annotations.write_marks, name, data, version, labels_of(request))
         except StaleWriteError:
             return await answer(self.annotations.marks, name, status=409)
+        await self.live.changed(name)
+        return written
 
     async def pixels(self, kind: str, request: Request) -> Response:
         """Values of an index image, a byte for each pixel; nothing if there is none."""
@@ -231,9 +243,11 @@ class Studio:
         body, version = await read_body(request, MAX_PIXELS), request.headers.get("if-match", "")
         try:
             labels = labels_of(request)
-            return await answer(self._put_pixels, kind, name, body, version, accepted, labels)
+            written = await answer(self._put_pixels, kind, name, body, version, accepted, labels)
         except StaleWriteError:
             return await self._pixels(kind, name, status=409)
+        await self.live.changed(name)
+        return written
 
     def _put_pixels(
         self, kind: str, name: str, body: bytes, version: str, accepted: str | None, labels: str
@@ -277,12 +291,57 @@ class Studio:
     async def start_training(self, request: Request) -> Response:
         """Start training."""
         options = Options.from_json(await read_json_body(request))
+        await self._check_annotated()
+        if self.live.on:
+            raise BusyError("Live is on: switch it off to train in full")
+        await self.training.start(options)
+        return JSONResponse(self.training.state(), 202)
+
+    async def _check_annotated(self) -> None:
         if not annotated(await run_in_threadpool(self.annotations.dataset))["any"]:
             raise ValueError(
                 "nothing is annotated yet: give some images tags, boxes, points, scribbles or masks first"
             )
-        await self.training.start(options)
-        return JSONResponse(self.training.state(), 202)
+
+    async def live_state(self, _request: Request) -> Response:
+        """How the live learner stands."""
+        return JSONResponse(self.live.state())
+
+    async def switch_live(self, request: Request) -> Response:
+        """Switch the live learner on, with the options of the last training, or off."""
+        wanted = await read_json_body(request)
+        if not isinstance(wanted, dict) or not isinstance(wanted.get("on"), bool):
+            raise ValueError("expected an object with 'on', true or false")
+        if not wanted["on"]:
+            await self.live.stop()
+        else:
+            await self._check_annotated()
+            if self.training.running:
+                raise BusyError("training is under way: wait for it, or cancel it")
+            options = Options.from_json(self.training.state().get("options", {}))
+            await self.live.start(replace(options, resume=False))
+        return JSONResponse(self.live.state())
+
+    async def open_live(self, request: Request) -> Response:
+        """Take note of the picture that is looked at."""
+        wanted = await read_json_body(request)
+        name = str(wanted.get("name")) if isinstance(wanted, dict) else ""
+        await run_in_threadpool(self.annotations.sample, name)
+        await self.live.open(name)
+        return JSONResponse(self.live.state())
+
+    async def live_events(self, _request: Request) -> Response:
+        """Server-sent events: how the live learner stands, now and whenever that changes."""
+
+        async def stream() -> AsyncIterator[str]:
+            async for state in self.live.events():
+                yield f"data: {json.dumps(state)}\n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def live_picture(self, request: Request) -> Response:
+        """Live prediction of the picture that is open: values of all pixels."""
+        return packed_pixels(await run_in_threadpool(self.live.picture, request.path_params["name"]))
 
     async def cancel_training(self, _request: Request) -> Response:
         """End training, or forget one that was interrupted."""
@@ -312,6 +371,7 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await studio.live.stop()
         await studio.commands.close()
         await studio.training.close()
 
@@ -330,7 +390,12 @@ def make_app(folder: Path, token: str, port: int) -> Starlette:
         },
         lifespan=lifespan,
     )
-    app.state.farewell = studio.training.farewell
+
+    async def farewell() -> None:
+        await studio.training.farewell()
+        await studio.live.farewell()
+
+    app.state.farewell = farewell
     return app
 
 

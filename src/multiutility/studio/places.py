@@ -40,6 +40,7 @@ class Places:
         self.predictions = self.own / "predictions"
         self.kept = self.own / "undo"
         self.accepted = self.own / "accepted.csv"
+        self.live = self.own / "live"
 
     @property
     def store(self) -> Path:

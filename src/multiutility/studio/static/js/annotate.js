@@ -11,7 +11,8 @@ import { lastChanged } from "./history.js";
 import { h, rove, toast } from "./dom.js";
 import { Keyboard } from "./keyboard.js";
 import { Labels, isTagged, newLabelButton } from "./labels.js";
-import { Layers } from "./layers.js";
+import { Layers, valueColors } from "./layers.js";
+import { LiveLayer } from "./live.js";
 import { DRAWN, ObjectList } from "./objects.js";
 import { PaintPanel } from "./panels.js";
 import { sharesOf } from "./pixels.js";
@@ -59,6 +60,7 @@ class AnnotatePage {
     this.viewport = new Viewport(this.canvas, (context, unit) => this.paint(context, unit));
     this.layers = new Layers(picture, document);
     this.beneath = new Beneath(this);
+    this.live = new LiveLayer(picture, document, valueColors, () => this.redraw());
     this.viewport.show(picture, document);
     this.updateAllPixels();
     this.listen();
@@ -170,6 +172,7 @@ class AnnotatePage {
     // It is seen until the next one has come, but its keys are gone: strokes would have a label that nobody chose.
     this.canvas.style.pointerEvents = "none";
     this.keyboard.close();
+    this.live.close();
     this.document.removeEventListener("change", this.onChange);
     window.removeEventListener("focus", this.onFocus);
     changes.removeEventListener("classes", this.onClasses);
@@ -342,6 +345,7 @@ class AnnotatePage {
 
   paint(context, unit) {
     const painting = settings.tool === "mask";
+    this.live.draw(context);
     if (settings.prediction && this.tool.ways) this.layers.predicted.draw(context, settings.opacity);
     this.layers.kinds.mask.draw(context, painting ? settings.opacity : 0.4);
     if (painting || this.painted.size) this.layers.unsaid.draw(context, 1);

@@ -4,7 +4,7 @@ import { state } from "./state.js";
 import { StrokeLayer } from "./strokes.js";
 import { HatchLayer, PixelLayer, rgb } from "./viewport.js";
 
-function valueColors() {
+export function valueColors() {
   return [[0, 0, 0, 0], ...state.dataset.classes.map((one) => [...rgb(one.color), 225])];
 }
 

@@ -4,6 +4,7 @@ import { getJson } from "./api.js";
 import { showAnnotate } from "./annotate.js";
 import { showClasses } from "./classes.js";
 import { h, toast, typing } from "./dom.js";
+import { beginLive } from "./live.js";
 import { saveState, saving } from "./document.js";
 import { showFiles } from "./files.js";
 import { showFirstLabel } from "./first.js";
@@ -112,6 +113,7 @@ async function begin() {
     return;
   }
   document.getElementById("dataset-name").textContent = state.dataset.name;
+  beginLive();
   const training = await getJson("/api/training");
   if (training.status === "interrupted" && !location.hash.startsWith("#/train")) {
     toast("A training was interrupted: see Train.");

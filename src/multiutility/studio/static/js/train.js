@@ -117,7 +117,10 @@ class TrainPage {
     this.startButton.disabled = true;
     try {
       const answer = await sendJson("POST", "/api/training", chosen);
-      if (answer.status === 409) toast("A training is under way already.");
+      if (answer.status === 409) {
+        this.startButton.disabled = false;
+        toast((await answer.json()).error);
+      }
     } catch (error) {
       this.startButton.disabled = false;
       toast(error.message, "bad");

@@ -1,0 +1,108 @@
+// Live mode: the switch, how old the model is, and its picture under what is drawn.
+
+import { getBytes, imagePath, sendJson } from "./api.js";
+import { duration, toast } from "./dom.js";
+import { PixelLayer } from "./viewport.js";
+
+const RETRY = 3000;
+const TICK = 1000;
+const OPACITY = 0.45;
+
+// How the learner stands, as the server tells; `change` is sent whenever it does.
+export const live = new EventTarget();
+live.state = { phase: "off", on: false };
+let lag = 0;
+
+export function beginLive() {
+  const button = document.getElementById("live");
+  button.onclick = () => turn(!live.state.on, button);
+  connect();
+  setInterval(show, TICK);
+}
+
+function connect() {
+  const source = new EventSource("/api/live/events");
+  source.onmessage = ({ data }) => {
+    live.state = JSON.parse(data);
+    lag = live.state.now - Date.now() / 1000;
+    show();
+    live.dispatchEvent(new Event("change"));
+  };
+  // Browsers try again by themselves, but not after they were refused.
+  source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(connect, RETRY); };
+}
+
+async function turn(on, button) {
+  button.disabled = true;
+  try {
+    const answer = await sendJson("PUT", "/api/live", { on });
+    if (answer.status === 409) toast((await answer.json()).error);
+  } catch (error) {
+    toast(error.message, "bad");
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function show() {
+  document.getElementById("live").setAttribute("aria-checked", live.state.on);
+  document.getElementById("live-state").textContent = words(live.state);
+}
+
+function words({ phase, text, picture, stage }) {
+  if (phase === "off") return "";
+  if (phase === "failed" || phase === "again" || (text && !picture)) return text;
+  if (!picture) return stage ? `Live: learning, ${Math.round((100 * stage.done) / stage.total)} %` : "Live: starting";
+  const seconds = Math.max(0, Math.round(Date.now() / 1000 + lag - picture.at));
+  const age = seconds < 2 ? "just now" : `${duration(seconds)} ago`;
+  const what = picture.final ? "Live: learned" : "Live: still learning, shown as of";
+  return `${what} ${age}${text ? ` – ${text}` : ""}`;
+}
+
+// What the model of now makes of one picture.
+export class LiveLayer {
+  constructor(picture, image, colors, redraw) {
+    Object.assign(this, { image, colors, redraw });
+    this.layer = new PixelLayer(picture, image, colors());
+    this.turn = 0;
+    this.take = () => this.update();
+    live.addEventListener("change", this.take);
+    this.open();
+    this.update();
+  }
+
+  close() {
+    this.closed = true;
+    live.removeEventListener("change", this.take);
+  }
+
+  // The server has to know what is looked at: it comes first.
+  open() {
+    sendJson("PUT", "/api/live/open", { name: this.image.name }).catch((error) => toast(error.message, "bad"));
+  }
+
+  async update() {
+    const { on, picture } = live.state;
+    if (!on || picture?.name !== this.image.name) {
+      if (this.turn) { this.turn = 0; this.redraw(); }
+      return;
+    }
+    if (this.turn === picture.turn) return;
+    this.turn = picture.turn;
+    try {
+      const { bytes } = await getBytes(imagePath(this.image.name, "/live"));
+      if (this.closed || this.turn !== picture.turn) return;
+      this.layer.colors = this.colors();
+      this.layer.update((x, y) => bytes[y * this.image.width + x]);
+      this.shown = picture.turn;
+      this.redraw();
+    } catch (error) {
+      // A newer picture has taken its place, and is on its way.
+      if (error.status !== 404) toast(error.message, "bad");
+    }
+  }
+
+  draw(context) {
+    if (this.turn && this.shown) this.layer.draw(context, OPACITY);
+  }
+}
