@@ -45,7 +45,7 @@ test-cpp: install
 	done
 
 test-python: install
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 test: lint test-cpp test-python
 
