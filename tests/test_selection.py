@@ -15,15 +15,23 @@ from learning_cases import Labels, fulls, random_problems, tags
 from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.expected import TILT
-from multiutility.learning import MultiUtilitySSVM
-from multiutility.learning.examples import expecting, make_examples, settled, trusted_costs
+from multiutility.learning import MultiUtilitySSVM, multi_utility
+from multiutility.learning.examples import (
+    class_weights,
+    expecting,
+    make_examples,
+    settled,
+    trusted,
+    trusted_costs,
+)
 from multiutility.learning.selection import evidence, reading, regression
+from multiutility.learning.selection.choice import Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
-from multiutility.learning.selection.choice import places_model
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.provable import Errors, provable_errors
+from multiutility.learning.selection.reader import Opinions, Reader
 from multiutility.learning.selection.reading import (
     BY_LABEL,
     FIRM,
@@ -36,7 +44,7 @@ from multiutility.learning.selection.reading import (
 )
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
-from multiutility.learning.selection.trials import Trial, best_trial
+from multiutility.learning.selection.trials import SOFT, Trial, Trials, best_trial
 from multiutility.learning.selection.unmasked import from_seeds, open_labels, within_reach
 from multiutility.learning.starts.soft import soft_start
 from multiutility.problem import LabelingProblem
@@ -373,6 +381,44 @@ def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:
         assert costs.sum() == pytest.approx(3.0)
         np.testing.assert_allclose(costs[2:], alpha * costs[0])
     assert trusted_costs(examples, 3.0, 0.0)[0] == 1.5
+
+
+def test_class_weights_count_what_is_decided_by_how_far_it_is_trusted() -> None:
+    """By hand: a mask of sizes 3 and 1; soft labels of sizes 1.6 and .4, trusted by half."""
+    chain, other = problem_of(4, []), problem_of(2, [])
+    full, open_tags = Full.from_labels([0, 0, 0, 1], n_labels=2), Tags([0, 1], n_labels=2)
+    undecided = Expected(Tags([0, 1, 2], n_labels=3), np.array([[0.4, 0.3, 0.3]] * 2))
+    assert undecided.label_sizes(other).tolist() == [0.0] * 3
+    examples = make_examples([chain, other], [full, open_tags])
+    known = [examples[0], expecting(examples[1], np.array([[0.8, 0.2], [0.8, 0.2]]))]
+    found = class_weights(known, 1.0, trusted(known, 0.5))
+    assert found[1] / found[0] == pytest.approx((3 + 0.5 * 1.6) / (1 + 0.5 * 0.4))
+
+
+def test_trials_take_nothing_said_for_masks_alone() -> None:
+    """Soft labels that decide nothing prove as many errors as masks alone, whatever the solver."""
+    problems, labelings = cloudy(0, 30)
+    annotations = [*fulls(labelings[:5], 3), *(Tags([0, 1, 2], 3) for _ in labelings[5:])]
+    examples = make_examples(problems, annotations)
+    data = Nodes(examples, range(5), range(5, 30))
+    start = soft_start([examples[n] for n in data.weak])
+    reader = Reader.taught(Masks(data, range(5)), Opinions(start, None), [[]] * 30)
+    told = {SOFT: [np.full((12, 3), 1 / 3)] * 25}
+    trials = Trials(reader, told, None)
+    silent = trials.trial(SOFT, 1.0, trials.power)
+    for one, alone in zip(silent.errors, trials.alone.errors, strict=True):
+        assert [part.tolist() for part in one] == [part.tolist() for part in alone]
+
+
+def test_annotations_that_decide_nothing_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even with a weight: the model is bit for bit that of masks alone."""
+    problems, labelings = cloudy(0, 20)
+    alone = learner(class_weight=0.5).fit(problems[:5], fulls(labelings[:5], 3))
+    flat = [None] * 5 + [np.full((12, 3), 1 / 3)] * 15
+    monkeypatch.setattr(multi_utility, "choose", lambda *_: Choice(flat, 1.0, 0.5))
+    tagged = [Tags([0, 1, 2], 3)] * 15
+    both = learner(class_weight=0.5).fit(problems, [*fulls(labelings[:5], 3), *tagged])
+    assert both.weights_.tobytes() == alone.weights_.tobytes()
 
 
 def test_interval_of_the_estimate_covers(monkeypatch: pytest.MonkeyPatch) -> None:

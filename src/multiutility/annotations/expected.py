@@ -112,8 +112,12 @@ class Expected:
         return tilted_shares(self.shares, self.weights)
 
     def label_sizes(self, problem: LabelingProblem) -> FloatArray:
-        """Expected size of each label [K]."""
-        return np.asarray(self._sizes(problem).sum(axis=0))
+        """Expected size of each label [K], in nodes that shares, without class weights, decide.
+
+        Others have no loss: they must not make a label seem frequent that nobody has seen.
+        """
+        decided = self.shares.max(axis=1) >= DECIDED
+        return np.asarray(self._sizes(problem)[decided].sum(axis=0))
 
     def weighted(self, weights: ArrayLike) -> Self:
         """The same shares with class weights omega [K]."""

@@ -45,6 +45,11 @@ class Example:
         """Whether there is anything to impute."""
         return self.ignored is None and bool(self.open_nodes.any())
 
+    @property
+    def silent(self) -> bool:
+        """Whether all nodes are ignored."""
+        return self.ignored is not None and bool(self.ignored.all())
+
     def without_open_nodes(self) -> Example:
         """Return the example with its open nodes ignored and their edges dropped; features are shared."""
         ignored, problem = self.open_nodes, self.problem
@@ -125,18 +130,26 @@ def trusted_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatA
     They add up to C, whatever their number, so that full labelings count as much among few weak annotations
     as among many.
     """
-    trust = np.array([1.0 if example.annotation.strong else alpha for example in examples])
+    trust = trusted(examples, alpha)
     return np.asarray(C * trust / trust.sum())
 
 
-def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
+def trusted(examples: Sequence[Example], alpha: float) -> FloatArray:
+    """How far annotations are trusted [N]: 1 for full labelings, alpha for weak ones."""
+    return np.array([1.0 if example.annotation.strong else alpha for example in examples])
+
+
+def class_weights(
+    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
+) -> FloatArray:
     """Class weights omega [K], of mean 1 over all that is annotated.
 
     ``"balanced"`` gives all labels that occur the same total weight, by their estimated sizes; labels that
     do not occur get the largest weight of the others. A number is the power of these weights: 0 for none, 1
-    for balanced ones.
+    for balanced ones. Sizes count by the ``trust`` [N] in each annotation, if it is given.
     """
-    sizes = np.sum([one.annotation.label_sizes(one.problem) for one in examples], axis=0)
+    parts = [one.annotation.label_sizes(one.problem) for one in examples]
+    sizes = (np.ones(len(parts)) if trust is None else trust) @ np.array(parts)
     if class_weight is None or isinstance(class_weight, str | int | float):
         weights = balanced_weights(sizes) ** balance(class_weight)
     else:
@@ -176,18 +189,22 @@ def balanced_weights(sizes: FloatArray) -> FloatArray:
     return weights
 
 
-def label_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
+def label_weights(
+    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
+) -> FloatArray:
     """Class weights omega [K] of ``weighted``."""
     if class_weight is None or class_weight == 0:
         return np.ones(examples[0].annotation.n_labels)
-    return class_weights(examples, class_weight)
+    return class_weights(examples, class_weight, trust)
 
 
-def weighted(examples: Sequence[Example], class_weight: ClassWeight) -> list[Example]:
+def weighted(
+    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
+) -> list[Example]:
     """Return the examples with class weights in their losses."""
     if class_weight is None or class_weight == 0:
         return list(examples)
-    weights = class_weights(examples, class_weight)
+    weights = class_weights(examples, class_weight, trust)
     return [replace(one, annotation=one.annotation.weighted(weights)) for one in examples]
 
 

@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from multiutility.arrays import BoolArray, FloatArray
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.choice import FEWER, MOST_WEAK, RIDGE, Data, evenly
+from multiutility.learning.selection.choice import GUESSED, MOST_WEAK, RIDGE, Data, evenly
 from multiutility.learning.selection.regression import Targets, fit_logistic, ridges_of
 from multiutility.learning.starts.known_sizes import within_sizes
 from multiutility.learning.starts.locality import LOCALITY, inverse_norms, local_factors, moments_of
@@ -29,7 +29,7 @@ FEW_AXES, N_AXES = 8, 128
 SHARES_RIDGE = 1e-3
 # Rounds of regressions; powers of the probabilities that soft labels are made of, at first and then; power of
 # class weights.
-ROUNDS, FIRST, SHARPNESS, BALANCE = 3, 8.0, 2.0, FEWER
+ROUNDS, FIRST, SHARPNESS, BALANCE = 3, 8.0, 2.0, GUESSED
 # Steps of the fit to shares, and of each regression.
 STEPS, FEW_STEPS = 100, 30
 

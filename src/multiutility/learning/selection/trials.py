@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multiutility.arrays import FloatArray
-from multiutility.learning.selection.choice import FEW_STEPS, MOST_WEAK, STEPS, evenly, usual_balance
+from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, SHOWN, STEPS, evenly
 from multiutility.learning.selection.evidence import TOLERATED, improves, scores, surely_better
 from multiutility.learning.selection.provable import Errors, rate_of, surely_fewer
 from multiutility.learning.selection.reader import Reader
@@ -77,11 +77,9 @@ class Trials:
 
     def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float | None) -> None:
         self.masks, self.told, self.data, self._reader = reader.masks, told, reader.masks.data, reader
-        n_full, n_weak = len(self.data.full), len(self.data.weak)
-        self.power = usual_balance(n_full) if power is None else power
-        # Of labels that masks do not show, weak annotations show as much as so many masks would.
-        n_shown = n_full if self.all_shown else n_full + n_weak
-        self.mixed_power = usual_balance(n_shown) if power is None else power
+        self.power = SHOWN if power is None else power
+        usual = SHOWN if self.all_shown else GUESSED
+        self.mixed_power = usual if power is None else power
         self._plain = self.masks.stand_ins(self.power)
         self._weak: dict[str, list[list[Targets]]] = {}
         self._trials: dict[tuple[str, float, float], Trial] = {}
@@ -143,14 +141,28 @@ class Trials:
     def _fit(self, parts: Sequence[Targets], power: float, fold: int) -> FloatArray:
         return fit_hinges(parts, self._plain.ridge, power, self._plain.models[fold], FEW_STEPS)
 
+    @cached_property
+    def _whole(self) -> FloatArray:
+        """Stand-in of all masks, from which those with weak annotations go on."""
+        return fit_hinges(self.masks.targets, self._plain.ridge, self.power, n_steps=STEPS)
+
+    def _fit_whole(self, weak: Sequence[Targets], power: float) -> FloatArray:
+        """Fit a stand-in of all masks and some weak annotations.
+
+        With none it goes on for as many steps: otherwise, steps would tell masks alone from weak annotations
+        that say nothing.
+        """
+        parts = [*self.masks.targets, *weak]
+        return fit_hinges(parts, self._plain.ridge, power, self._whole, FEW_STEPS)
+
     def _errors_alone(self) -> list[Errors]:
-        model = fit_hinges(self.masks.targets, self._plain.ridge, self.power, n_steps=STEPS)
+        model = self._fit_whole([], self.power)
         return errors_by(self.data, (model, model))
 
     def _errors(self, start: str, alpha: float, power: float) -> list[Errors]:
         """Errors of stand-ins of all masks and one half of the weak annotations, proved by the other half."""
         parts = [self._weighted(half, alpha) for half in halves(self.data, self.told[start])]
-        return errors_by(self.data, [self._fit([*self.masks.targets, *half], power, 0) for half in parts])
+        return errors_by(self.data, [self._fit_whole(half, power) for half in parts])
 
     def starts(self, alpha: float) -> tuple[str, ...]:
         """Ways to read weak annotations, the better first: as masks teach, or also as without masks.
@@ -169,8 +181,7 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
 
     Return the best trial, and all. The first is of masks alone, unless ``alpha`` is given; the best is the
     last that beats all before. The more careful come first: a larger weight must be surely better than a
-    smaller one. Where weak annotations are used, they may count as full labelings do for class weights, and
-    these be less, unless they are ``fixed``.
+    smaller one. Where weak annotations are used, class weights may be less, unless they are ``fixed``.
     """
     alphas = ALPHAS if alpha is None else (alpha,)
     for start in trials.starts(alphas[-1]):
@@ -179,9 +190,8 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
         best = best_trial(found, trials.all_shown)
         if best.alpha > 0:
             break
-    less = usual_balance(len(trials.data.full) + round(best.alpha * len(trials.data.weak)))
-    if best.alpha > 0 and not fixed and less < best.balance:
-        found.append(trials.trial(best.start, best.alpha, less))
+    if best.alpha > 0 and not fixed and best.balance > GUESSED:
+        found.append(trials.trial(best.start, best.alpha, GUESSED))
         best = best_trial([best, found[-1]])
     return best, found
 

@@ -10,15 +10,15 @@ import numpy as np
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import (
-    FEWER,
+    GUESSED,
     MOST_WEAK,
     RIDGE,
+    SHOWN,
     STEPS,
     Choice,
     Data,
     evenly,
     places_model,
-    usual_balance,
 )
 from multiutility.learning.selection.proportions import from_proportions, knows_sizes
 from multiutility.learning.selection.provable import Errors, provable_errors, rate_of, surely_fewer
@@ -128,9 +128,9 @@ def unproven_balances(data: Data) -> tuple[float, ...]:
     Guesses of rare labels are often wrong, and to favor these does harm.
     """
     if data.full:
-        return (usual_balance(len(data.full)),)
+        return (SHOWN,)
     placed = any(data.clues(n).placed for n in evenly(data.weak, MOST_WEAK))
-    return (0.0, FEWER) if placed else (0.0,)
+    return (0.0, GUESSED) if placed else (0.0,)
 
 
 def resized(data: Data, told: Sequence[FloatArray], n_rounds: int = 4) -> list[FloatArray]:
