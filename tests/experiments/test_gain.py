@@ -7,23 +7,25 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from multiutility.datasets import DatasetFolder, read_image
+from multiutility.datasets import Classes, DatasetFolder, read_image
 from multiutility.datasets.scenes import make_scenes
 from multiutility.datasets.writing import write_dataset
 from multiutility.experiments.cells import Cell, CellProgress, CellResult, Full
 from multiutility.experiments.confusions import Confusions
-from multiutility.experiments.gain import BASELINES, MIXES, Gain, pool, run_gain
+from multiutility.experiments.gain import BASELINES, MIXES, Gain, pool, run_gain, unidentified_in
 from multiutility.experiments.gain_checks import checks_of
 from multiutility.experiments.gain_findings import Findings, Measured, recovered
 from multiutility.experiments.gain_report import dataset_table, sections_of
 from multiutility.experiments.report import Check, Sheet
 from multiutility.experiments.results_page import join_pages
 from multiutility.experiments.study import Fold, Outcome, Setup, Study
+from multiutility.kinds import PixelAnnotation, PixelSeed
 from multiutility.vision import Segmenter
 from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.descriptors.color_moments import ColorMean, ColorSpread
@@ -268,8 +270,42 @@ def test_little_is_recovered() -> None:
     found = {check.claim: check.holds for check in checked(made_up(poor))}
     assert [claim for claim, holds in found.items() if holds is False] == [
         "With 5 masks, tags+seeds recover 0.4 of the gap in mean IoU",
-        "Without masks, tags+boxes reach 0.8 of the mean IoU of all masks, in the mean over datasets",
+        "Without masks, tags+boxes reach 0.8 of the mean IoU of all masks, in the mean over datasets whose "
+        "labels they can tell apart",
     ]
+
+
+def test_what_annotations_cannot_tell_apart_is_not_expected() -> None:
+    """Without masks, a mix that cannot tell labels apart is left out, and so are other methods there."""
+    poor = {**SCORES, ("tags+boxes", 0, "ours"): 0.5, ("tags+boxes", 0, "ridge"): 0.6}
+    good, bad = made_up(SCORES), made_up(poor, "two")
+    assert answers(checked(good, bad))[6:8] == [False, False]
+    confused = replace(bad, unidentified={("tags+boxes", 0): ["sky", "road"]})
+    found = checked(good, confused)
+    assert answers(found)[6:8] == [True, True]
+    assert found[6].detail == f"{iou(0.82) / iou(0.9):.2f}: one {iou(0.82) / iou(0.9):.2f}, two " + (
+        f"{iou(0.5) / iou(0.9):.2f}; two left out, as nothing tells sky, road apart"
+    )
+    # With a mix that is not confused, all count.
+    other = replace(bad, unidentified={("tags", 0): ["sky", "road"]})
+    assert answers(checked(good, other))[6:8] == [False, False]
+
+
+def test_confused_labels_are_those_of_the_annotations() -> None:
+    """Four images with the same two tags tell nothing apart; one point of each in all of them does."""
+    said = {
+        "tags": PixelAnnotation(tags=(0, 2)),
+        "points": PixelAnnotation(seeds=(PixelSeed(0, 1, 1), PixelSeed(2, 5, 5))),
+    }
+    images = SimpleNamespace(annotated=lambda kinds, _: [SimpleNamespace(annotation=lambda: said[kinds])] * 4)
+    study: Any = SimpleNamespace(
+        images=images,
+        classes=Classes.from_names(["sky", "car", "road"]),
+        setup=SimpleNamespace(seeds=[0]),
+        choice=lambda *_: None,
+    )
+    cells = [Cell("tags", 0, 0), Cell("tags", 0, 1), Cell("points", 0, 0)]
+    assert unidentified_in(study, cells) == {("tags", 0): ["sky", "road"]}
 
 
 def test_others_that_win_are_listed() -> None:

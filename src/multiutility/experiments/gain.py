@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from multiutility.datasets.bags import unidentified_annotations
 from multiutility.experiments.cells import Cell, CellFiles, CellProgress, CellResult, Full, run_cells
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.experiment import (
@@ -143,7 +144,24 @@ def measure(
         sheet=Sheet(pooled),
         models=[result for results in parts for result in results],
         skipped=[one for one in gain.masks if one not in gain.numbers(n_train)],
+        unidentified=unidentified_in(study, cells),
     )
+
+
+def unidentified_in(study: Study, cells: Sequence[Cell]) -> dict[tuple[str, Full], list[str]]:
+    """Return names of labels that annotations cannot tell apart, for kinds with so many masks that have some.
+
+    They are those of the first subset.
+    """
+    found: dict[tuple[str, Full], list[str]] = {}
+    first = study.setup.seeds[0]
+    for kinds, full in dict.fromkeys((one.annotations, one.full) for one in cells):
+        photos = study.images.annotated(kinds, study.choice(kinds, full, first))
+        classes = study.classes
+        groups = unidentified_annotations([one.annotation() for one in photos], len(classes), classes.other)
+        if groups:
+            found[kinds, full] = [classes.names[label] for group in groups for label in group.labels]
+    return found
 
 
 def pool(results: Sequence[CellResult]) -> CellResult:
@@ -228,6 +246,10 @@ def about_run(gain: Gain, setup: Setup, titles: Titles, measured: Sequence[Measu
                 "n_test": one.n_test,
                 "classes": list(one.classes),
                 "skipped": list(one.skipped),
+                "unidentified": [
+                    {"annotations": kinds, "full": full, "labels": list(labels)}
+                    for (kinds, full), labels in one.unidentified.items()
+                ],
             }
             for one in measured
         ],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import TypeAlias
@@ -24,7 +24,8 @@ Place: TypeAlias = tuple[str, str, Full, str]
 class Measured:
     """A dataset with the results of its cells, those of folds pooled; ``models`` are all, each by itself.
 
-    ``skipped`` are the numbers of masks for which there were too few images.
+    ``skipped`` are the numbers of masks for which there were too few images, and ``unidentified`` names of
+    labels that a mix with so many masks cannot tell apart, where there are any.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Measured:
     sheet: Sheet
     models: Sequence[CellResult]
     skipped: Sequence[int]
+    unidentified: Mapping[tuple[str, Full], Sequence[str]] = field(default_factory=dict)
 
     @property
     def places(self) -> list[Place]:
@@ -101,6 +103,11 @@ class Findings:
             if place[3] != OURS
             if (gain := compared(one.sheet, (place[1], place[2], OURS), place[1:])) is not None
         }
+
+    @property
+    def unidentified(self) -> set[Place]:
+        """Cells whose annotations leave it to chance which of two things is given which name."""
+        return {place for one in self.measured for place in one.places if place[1:3] in one.unidentified}
 
     @cached_property
     def recovered(self) -> dict[tuple[str, int], Recovered]:
