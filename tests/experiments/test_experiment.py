@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ import pytest
 from multiutility.datasets import DatasetFolder, read_image
 from multiutility.datasets.scenes import make_scenes
 from multiutility.datasets.writing import write_dataset
-from multiutility.experiments.cells import Cell, CellFiles, CellResult, run_cells
+from multiutility.experiments.cells import Cell, CellFiles, CellResult, Full, run_cells
 from multiutility.experiments.confusions import Confusions
 from multiutility.experiments.experiment import EXPERIMENTS, run_experiment
-from multiutility.experiments.results_page import join_pages
+from multiutility.experiments.results_page import join_pages, joined
 from multiutility.experiments.study import Outcome, Setup, Study
 from multiutility.experiments.table2 import Table2
 from multiutility.vision import Segmenter
@@ -187,22 +188,62 @@ def test_unknown_parameters_are_told(setup: Setup) -> None:
         replace(setup, changes={"c": 1})
 
 
+def write_page(folder: Path, name: str, code: str | None, rows: Sequence[dict[str, Any]] = ()) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / f"{name}.md").write_text(f"## {name} on {folder.name}\n\n![Plot]({name}.png)\n")
+    (folder / f"{name}.png").write_bytes(folder.name.encode())
+    checks = [{"claim": "a", "holds": holds, "detail": ""} for holds in (True, False, None)]
+    found = {"data": "leaves", "command": f"make {name}", "rows": list(rows), "checks": checks}
+    (folder / f"{name}.json").write_text(json.dumps(found if code is None else {**found, "code": code}))
+
+
+def row(annotations: str, full: Full, *scores: float | None, method: str = "ours") -> dict[str, Any]:
+    names = ("accuracy", "mean_recall", "mean_iou")
+    about = {"annotations": annotations, "full": full, "method": method}
+    return {**about, **dict(zip(names, scores, strict=True))}
+
+
 def test_pages_are_joined_with_their_plots(tmp_path: Path) -> None:
-    for folder, name in (("", "table2"), ("other", "table2"), ("", "qualitative")):
-        (tmp_path / "in" / folder).mkdir(exist_ok=True, parents=True)
-        (tmp_path / "in" / folder / f"{name}.md").write_text(f"## {name} {folder}\n\n![Plot]({name}.png)\n")
-        (tmp_path / "in" / folder / f"{name}.png").write_bytes(folder.encode())
-    (tmp_path / "in" / "tuning-deep.md").write_text("### Search\n")
-    found = join_pages(tmp_path / "in", tmp_path / "docs" / "results.md")
-    assert len(found) == 3
-    page = (tmp_path / "docs" / "results.md").read_text()
-    assert page.index("## table2") < page.index("## How parameters were chosen") < page.index("### Search")
-    assert "![Plot](results/table2.png)" in page
-    assert "![Plot](results/other-table2.png)" in page
-    assert "qualitative" not in page
-    assert (tmp_path / "docs" / "results" / "other-table2.png").read_bytes() == b"other"
+    place, page = tmp_path / "in", tmp_path / "docs" / "results.md"
+    rows = [
+        row("none", "all", 0.9, 0.8, 0.7),
+        row("none", 5, 0.6, 0.5, 0.4),
+        row("none", 5, 0.8, 0.7, 0.6),
+        row("tags", 5, 0.71, 0.61, 0.51),
+        row("points", 5, 0.7, 0.6, 0.8),
+        row("tags", 0, 0.5, None, 0.1),
+        row("points", 5, 1.0, 1.0, 1.0, method="ridge"),
+    ]
+    write_page(place, "table2", "abc", rows)
+    write_page(place / "other", "table2", "abc")
+    write_page(place, "figure-alpha", "abc", rows)
+    write_page(place, "qualitative", "abc")
+    (place / "tuning-deep.md").write_text("### Search\n")
+    assert len(join_pages(place, page)) == 4
+    text = page.read_text()
+    # The mean over subsets, the best mix, and nothing where a measure is not defined.
+    scores = "0.900 / 0.800 / 0.700 | 5: 0.700 / 0.600 / 0.500 | points: 0.700 / 0.600 / 0.800 | -"
+    assert f"| [table2 on in](results/table2.md) | leaves | {scores} | 1 of 2 |" in text
+    assert "| [figure-alpha on in](results/figure-alpha.md) | leaves | - | - | - | - | 1 of 2 |" in text
+    assert "(results/other-table2.md)" in text
+    assert "(results/searches.md)" in text
+    assert "qualitative" not in text
+    beside = page.with_suffix("")
+    assert (beside / "other-table2.md").read_text() == "# table2 on other\n\n![Plot](other-table2.png)\n"
+    assert (beside / "other-table2.png").read_bytes() == b"other"
+    assert "### Search" in (beside / "searches.md").read_text()
+    assert set(tmp_path.joinpath("docs").rglob("*.*")) == {*joined(place, page)}
     with pytest.raises(ValueError, match="there are no pages"):
-        join_pages(tmp_path / "docs" / "results", tmp_path / "x.md")
+        join_pages(tmp_path / "docs" / "results" / "none", tmp_path / "x.md")
+
+
+@pytest.mark.parametrize(("code", "why"), [("xyz", r"code xyz, .*table2.md by abc"), (None, "not known")])
+def test_pages_of_other_code_are_refused(tmp_path: Path, code: str | None, why: str) -> None:
+    write_page(tmp_path / "in", "table2", "abc")
+    write_page(tmp_path / "in" / "other", "table1", code)
+    with pytest.raises(ValueError, match=rf"table1.md: made by .*{why}; run again: make table1"):
+        join_pages(tmp_path / "in", tmp_path / "docs" / "results.md")
+    assert not (tmp_path / "docs").exists()
 
 
 def test_features_of_a_quick_run_are_those_of_a_whole_one(

@@ -104,7 +104,9 @@ def test_quick_runs_write_everything_and_keep_cells(setups: list[Setup], tmp_pat
     run_gain(Gain(), quick, tmp_path, told=listener(told))
     assert all(kept for *_, kept in told)
     join_pages(tmp_path, tmp_path / "docs" / "gain.md")
-    assert "(gain/gain-recovered.png)" in (tmp_path / "docs" / "gain.md").read_text()
+    assert "](gain-recovered.png)" in (tmp_path / "docs" / "gain" / "gain.md").read_text()
+    for name in ("one", "two"):
+        assert f"| {name} | " in (tmp_path / "docs" / "gain.md").read_text()
 
 
 def test_boxes_that_are_wrongly_tight_are_run_by_name_only() -> None:

@@ -112,7 +112,9 @@ def experiment(
     ] = 0,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="Where [b]results[/b] go; by default, OUT/results.md."),
+        typer.Option(
+            "--page", metavar="FILE", help="Where [b]results[/b] are summed up; by default, OUT/results.md."
+        ),
     ] = None,
     store: StoreOption = None,
     random_state: RandomStateOption = 0,
@@ -123,7 +125,7 @@ def experiment(
 
     Writes NAME.json, NAME.csv, NAME.png and NAME.md to the folder of results. Every finished cell is kept:
     after Ctrl-C, the same command goes on where it was. The name [b]gain[/b] measures what weak annotations
-    add to a few masks, on several datasets, and [b]results[/b] joins all pages of a folder.
+    add to a few masks, on several datasets, and [b]results[/b] sums up all experiments of a folder.
 
     Example: [b]multiutility experiment table2 --data DIR --train train --test test --out results[/b]
 
@@ -182,13 +184,12 @@ def experiment(
 
 def join(folder: Path, page: Path, overwrite: bool) -> None:
     """Join the pages of experiments."""
-    from multiutility.experiments.results_page import find_pages, join_pages, plots_of
+    from multiutility.experiments.results_page import find_sources, join_pages, joined
 
     check_folder(folder)
-    pages = find_pages(folder)
-    plots = plots_of(pages, folder, page)
-    outputs = Outputs("experiment", page.parent, [page.name, page.stem], Sources([*pages, *plots]), overwrite)
-    outputs.check_all([page, *plots.values()])
+    read = [path for one in find_sources(folder) for path in one.files]
+    outputs = Outputs("experiment", page.parent, [page.name, page.stem], Sources(read), overwrite)
+    outputs.check_all([*joined(folder, page)])
     with writing(outputs):
         found = join_pages(folder, page)
     tell(f"{page}: {len(found)} pages")

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from multiutility.datasets.files import replacing
 from multiutility.datasets.tables import harmless
 from multiutility.experiments.budget import Budget
-from multiutility.experiments.cells import Cell, CellFiles, CellProgress, CellResult, run_cells
+from multiutility.experiments.cells import CODE_DIGITS, Cell, CellFiles, CellProgress, CellResult, run_cells
 from multiutility.experiments.figures import AlphaFigure, BetaFigure, RateFigure
 from multiutility.experiments.methods import OURS
 from multiutility.experiments.report import Check, Report, Sheet
@@ -23,6 +23,7 @@ from multiutility.experiments.self_training import Qualitative, SelfTrainingComp
 from multiutility.experiments.study import Setup, Study
 from multiutility.experiments.table1 import Table1
 from multiutility.experiments.table2 import Table2
+from multiutility.sources import code_digest
 from multiutility.vision.training_set import StageProgress
 
 # Where outcomes of cells are kept, in the folder of results; experiments share them.
@@ -151,6 +152,7 @@ def as_json(titles: Titles, study: Study, results: list[CellResult], report: Rep
         "features": setup.features_name,
         "protocol": setup.protocol,
         "quick": setup.quick,
+        "code": code_name(),
         "n_train": len(study.images),
         "n_test": len(study.test.images),
         "classes": list(study.classes.names),
@@ -158,6 +160,11 @@ def as_json(titles: Titles, study: Study, results: list[CellResult], report: Rep
         "checks": [check.plain for check in report.checks],
         "seconds": round(sum(result.outcome.seconds for result in results), 2),
     }
+
+
+def code_name() -> str:
+    """Return a short name of the code that decides on results."""
+    return code_digest()[:CODE_DIGITS]
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +189,8 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 def page_text(titles: Titles, heading: str, about: Sequence[str], report: Report) -> str:
     """Return the page: command, tables, plots and checks."""
     plots = [f"![{report.title}]({plot_path(Path(), titles.name, suffix).name})" for suffix in report.plots]
-    parts = [heading, f"```\n{titles.command}\n```", *about, *report.sections, *plots]
+    code = f"Code `{code_name()}`."
+    parts = [heading, f"```\n{titles.command}\n```", *about, code, *report.sections, *plots]
     if report.checks:
         parts.append("### Checks\n\n" + "\n".join(f"- {check}" for check in report.checks))
     return "\n\n".join(parts) + "\n"

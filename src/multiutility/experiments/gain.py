@@ -17,6 +17,7 @@ from multiutility.experiments.experiment import (
     CELLS,
     Finished,
     Titles,
+    code_name,
     command,
     page_text,
     parameter_notes,
@@ -239,6 +240,7 @@ def about_run(gain: Gain, setup: Setup, titles: Titles, measured: Sequence[Measu
         "features": setup.features_name,
         "protocol": setup.protocol,
         "quick": setup.quick,
+        "code": code_name(),
         "datasets": [
             {
                 "name": one.name,
