@@ -112,9 +112,7 @@ def experiment(
     ] = 0,
     page: Annotated[
         Path | None,
-        typer.Option(
-            "--page", metavar="FILE", help="Where [b]results[/b] are summed up; by default, OUT/results.md."
-        ),
+        typer.Option("--page", metavar="FILE", help="Where [b]results[/b] go; by default, OUT/results.md."),
     ] = None,
     store: StoreOption = None,
     random_state: RandomStateOption = 0,
