@@ -21,7 +21,6 @@ from multiutility.learning.examples import (
     expecting,
     make_examples,
     settled,
-    trusted,
     trusted_costs,
 )
 from multiutility.learning.selection import evidence, reading, regression
@@ -383,16 +382,16 @@ def test_costs_add_up_to_c_and_full_labelings_are_not_diluted() -> None:
     assert trusted_costs(examples, 3.0, 0.0)[0] == 1.5
 
 
-def test_class_weights_count_what_is_decided_by_how_far_it_is_trusted() -> None:
-    """By hand: a mask of sizes 3 and 1; soft labels of sizes 1.6 and .4, trusted by half."""
+def test_class_weights_count_what_is_decided() -> None:
+    """By hand: a mask of sizes 3 and 1; soft labels of sizes .8 and .2, and a node that is undecided."""
     chain, other = problem_of(4, []), problem_of(2, [])
-    full, open_tags = Full.from_labels([0, 0, 0, 1], n_labels=2), Tags([0, 1], n_labels=2)
-    undecided = Expected(Tags([0, 1, 2], n_labels=3), np.array([[0.4, 0.3, 0.3]] * 2))
-    assert undecided.label_sizes(other).tolist() == [0.0] * 3
-    examples = make_examples([chain, other], [full, open_tags])
-    known = [examples[0], expecting(examples[1], np.array([[0.8, 0.2], [0.8, 0.2]]))]
-    found = class_weights(known, 1.0, trusted(known, 0.5))
-    assert found[1] / found[0] == pytest.approx((3 + 0.5 * 1.6) / (1 + 0.5 * 0.4))
+    full, tagged = Full.from_labels([0, 0, 0, 1], n_labels=3), Tags([0, 1, 2], n_labels=3)
+    examples = make_examples([chain, other], [full, tagged])
+    known = [examples[0], expecting(examples[1], np.array([[0.8, 0.2, 0.0], [0.4, 0.3, 0.3]]))]
+    found = class_weights(known, 1.0)
+    assert found[1] / found[0] == pytest.approx(3.8 / 1.2)
+    # Nobody has seen the last label.
+    assert found[2] == found[1]
 
 
 def test_trials_take_nothing_said_for_masks_alone() -> None:

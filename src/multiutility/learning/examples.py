@@ -130,26 +130,19 @@ def trusted_costs(examples: Sequence[Example], C: float, alpha: float) -> FloatA
     They add up to C, whatever their number, so that full labelings count as much among few weak annotations
     as among many.
     """
-    trust = trusted(examples, alpha)
+    trust = np.array([1.0 if example.annotation.strong else alpha for example in examples])
     return np.asarray(C * trust / trust.sum())
 
 
-def trusted(examples: Sequence[Example], alpha: float) -> FloatArray:
-    """How far annotations are trusted [N]: 1 for full labelings, alpha for weak ones."""
-    return np.array([1.0 if example.annotation.strong else alpha for example in examples])
-
-
-def class_weights(
-    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
-) -> FloatArray:
+def class_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
     """Class weights omega [K], of mean 1 over all that is annotated.
 
     ``"balanced"`` gives all labels that occur the same total weight, by their estimated sizes; labels that
     do not occur get the largest weight of the others. A number is the power of these weights: 0 for none, 1
-    for balanced ones. Sizes count by the ``trust`` [N] in each annotation, if it is given.
+    for balanced ones. All annotations count alike, however far they are trusted: how frequent a label is, a
+    few full labelings know less well.
     """
-    parts = [one.annotation.label_sizes(one.problem) for one in examples]
-    sizes = (np.ones(len(parts)) if trust is None else trust) @ np.array(parts)
+    sizes = np.sum([one.annotation.label_sizes(one.problem) for one in examples], axis=0)
     if class_weight is None or isinstance(class_weight, str | int | float):
         weights = balanced_weights(sizes) ** balance(class_weight)
     else:
@@ -189,22 +182,18 @@ def balanced_weights(sizes: FloatArray) -> FloatArray:
     return weights
 
 
-def label_weights(
-    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
-) -> FloatArray:
+def label_weights(examples: Sequence[Example], class_weight: ClassWeight) -> FloatArray:
     """Class weights omega [K] of ``weighted``."""
     if class_weight is None or class_weight == 0:
         return np.ones(examples[0].annotation.n_labels)
-    return class_weights(examples, class_weight, trust)
+    return class_weights(examples, class_weight)
 
 
-def weighted(
-    examples: Sequence[Example], class_weight: ClassWeight, trust: FloatArray | None = None
-) -> list[Example]:
+def weighted(examples: Sequence[Example], class_weight: ClassWeight) -> list[Example]:
     """Return the examples with class weights in their losses."""
     if class_weight is None or class_weight == 0:
         return list(examples)
-    weights = class_weights(examples, class_weight, trust)
+    weights = class_weights(examples, class_weight)
     return [replace(one, annotation=one.annotation.weighted(weights)) for one in examples]
 
 

@@ -24,7 +24,6 @@ from multiutility.learning.examples import (
     label_weights,
     settled,
     slack_costs,
-    trusted,
     trusted_costs,
     weighted,
 )
@@ -241,14 +240,12 @@ class MultiUtilitySSVM(Estimator):
         self,
         examples: Sequence[Example],
         costs: Callable[[Sequence[Example]], FloatArray],
-        choice: Choice | None = None,
+        balance: ClassWeight = None,
         rereader: Rereader | None = None,
     ) -> Frozen:
         """Return what stays in a ``refit``."""
-        if choice is None:
-            return Frozen(label_weights(examples, self.class_weight), costs, rereader)
-        weights = label_weights(examples, self._power(choice), trusted(examples, choice.alpha))
-        return Frozen(weights, costs, rereader)
+        power = balance if self.class_weight == "auto" else self.class_weight
+        return Frozen(label_weights(examples, power), costs, rereader)
 
     def _chosen(self, examples: Sequence[Example], known: Sequence[Example], choice: Choice) -> Frozen:
         """Return what stays of a choice: also how to read weak annotations if there were none that count."""
@@ -263,7 +260,7 @@ class MultiUtilitySSVM(Estimator):
         how = (marks, choice.balance or 0.0, choice.alpha > 0, choice.space())
         rereader = Rereader(some, posteriors, *how)
         costs = partial(trusted_costs, C=self.C, alpha=alpha)
-        return self._frozen(known, costs, choice, rereader)
+        return self._frozen(known, costs, choice.balance, rereader)
 
     def _fit_convex(self, fitting: Fitting, examples: Sequence[Example], costs: FloatArray) -> Fit[Any]:
         """Learn from examples that leave nothing open: the same as SSVM."""
@@ -296,14 +293,10 @@ class MultiUtilitySSVM(Estimator):
             for one, posterior in pairs
             if choice.alpha > 0 or one.annotation.strong
         ]
-        chosen = weighted(known, self._power(choice), trusted(known, choice.alpha))
+        chosen = weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
         ready = [one if one.annotation.strong else settled(one) for one in chosen]
         # What nothing is known of has no loss, but would share the weight of the others.
         return [one for one in ready if not one.silent] or ready
-
-    def _power(self, choice: Choice) -> ClassWeight:
-        """Class weights: those that were chosen, or that are given."""
-        return choice.balance if self.class_weight == "auto" else self.class_weight
 
 
 def rehearsed(
