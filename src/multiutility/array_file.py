@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save
 
 from multiutility.files import replacing
 
@@ -35,6 +34,8 @@ class ArrayFileError(ValueError):
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], *, durable: bool = False) -> None:
     """Write arrays with their checksums; see ``replacing`` for how."""
+    from safetensors.numpy import save  # noqa: PLC0415 -- files only: all else works without it
+
     # One entry, as safetensors writes several in any order.
     sums = {name: checksum(name, array) for name, array in arrays.items()}
     facts = json.dumps({"format": FORMAT, "sums": sums})

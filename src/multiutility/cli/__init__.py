@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
     app: typer.Typer
 
+BAD_INPUT = 2
 INTERRUPTED = 130
 
 
@@ -19,6 +21,14 @@ def main() -> None:
     # library that cannot be imported. Where it is ignored, as in the background, it stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    from multiutility.extras import MissingExtraError, require  # noqa: PLC0415
+
+    try:
+        require("vision", "the command line")
+    except MissingExtraError as error:
+        # Without colors: what prints these may be what is missing.
+        print(f"Error: {error}", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
     from multiutility.cli.commands import app  # noqa: PLC0415
 
     app()
