@@ -14,7 +14,7 @@ import pytest
 from documents import ROOT
 from multiutility.extras import EXTRAS
 
-# With what scikit-learn and joblib need themselves. The package's other dependencies are for files and limits.
+# With what scikit-learn and joblib need themselves; other dependencies are for files and limits of memory.
 CORE = ("cloudpickle", "joblib", "multiutility", "narwhals", "numpy", "scipy", "sklearn", "threadpoolctl")
 INSTALLED = packages_distributions()
 WITHOUT = """

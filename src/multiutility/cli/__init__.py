@@ -1,5 +1,6 @@
 """The command line: parses arguments and prints; all work is done elsewhere."""
 
+import io
 import os
 import signal
 import sys
@@ -21,6 +22,10 @@ def main() -> None:
     # library that cannot be imported. Where it is ignored, as in the background, it stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    if sys.platform == "win32":  # what goes to files and programs is UTF-8 there, too
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
     from multiutility.extras import MissingExtraError, require  # noqa: PLC0415
 
     try:
