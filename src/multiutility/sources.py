@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # Parts of the package that only show results, or ask for them: packages, and modules of others.
-NOT_DECIDING = frozenset({"cli", "demo", "extras", "studio"})
+NOT_DECIDING = frozenset({"cli", "demo", "studio"})
 SHOWING = frozenset(
     [
         "experiments/budget",
