@@ -13,8 +13,8 @@ $(BIN)/python:
 
 # Editable, so that Python sources need no reinstall; rebuilt whenever the native code changes.
 $(VENV)/installed: $(BIN)/python $(CORE)
-	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[dev]"
+	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.2" "setuptools-scm>=8" cmake ninja
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[all]" --group dev
 	touch $@
 
 install: $(VENV)/installed

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Expansion {
 
   // `patience`, if not negative, is how many arcs a move may look at before it is left to a minimum cut, with no looks
   // to spare.
-  void load(const Problem& problem, long patience = -1) {
+  void load(const Problem& problem, std::int64_t patience = -1) {
     p_ = &problem;
     n_ = problem.n_nodes;
     e_ = problem.n_edges;
@@ -43,7 +44,7 @@ class Expansion {
     const int total = n_ + problem.n_subsets;
     top_ = total + 2;
     base_ = 0;
-    const long size = static_cast<long>(idx(n_) + 2 * idx(e_) + 2 * problem.member.size());
+    const std::int64_t size = static_cast<std::int64_t>(idx(n_) + 2 * idx(e_) + 2 * problem.member.size());
     patience_ = patience >= 0 ? patience : size;
     spare_ = patience >= 0 ? 0 : kLooks * size + kMoreLooks;
     rank_.assign(idx(total), 0);
@@ -61,9 +62,10 @@ class Expansion {
 
   const std::vector<int>& labels() const { return r_.labels(); }
   Units energy() const { return r_.energy(); }
-  long n_moves() const { return n_moves_; }
-  long n_flows() const { return n_flows_; }
-  long work() const { return work_; }  // steps of searches for flow: a measure of time that no other load can disturb
+  std::int64_t n_moves() const { return n_moves_; }
+  std::int64_t n_flows() const { return n_flows_; }
+  // Steps of searches for flow: a measure of time that no other load can disturb.
+  std::int64_t work() const { return work_; }
 
   // The best move in which any set of nodes turns to alpha; true if it lowers the energy.
   bool expand(int alpha) {
@@ -78,7 +80,7 @@ class Expansion {
     if (active_.empty()) return false;
     ++n_flows_;
     push_excess();
-    spare_ -= std::clamp(n_steps_ - patience_, 0L, spare_);
+    spare_ -= std::clamp(n_steps_ - patience_, std::int64_t{0}, spare_);
     if (watch_ != nullptr && watch_->expired()) return false;
     collect_changes();
     return !changes_.empty() && r_.apply(changes_, false);
@@ -89,8 +91,8 @@ class Expansion {
 
  private:
   // Looks to spare: so many for each arc, and so many more, since in small problems they take no time.
-  static constexpr long kLooks = 3, kMoreLooks = 40000;
-  static constexpr long kDischargeSteps = 30;  // for the watch
+  static constexpr std::int64_t kLooks = 3, kMoreLooks = 40000;
+  static constexpr std::int64_t kDischargeSteps = 30;  // for the watch
 
   struct Joint {  // an edge, or E + a slot, with its residuals in both directions
     int what, from, to;
@@ -269,7 +271,7 @@ class Expansion {
     set_rank(v, to);
     // If nobody is left at a rank, nobody beyond it can get down any more. (Ranks below 2 are not counted.)
     if (from < 2 || at_rank_[idx(from)] > 0) return;
-    n_steps_ += static_cast<long>(raised_.size());
+    n_steps_ += static_cast<std::int64_t>(raised_.size());
     for (const int u : raised_) {
       const int beyond = rank_[idx(u)] - base_;
       if (beyond <= from || beyond == top_) continue;
@@ -380,10 +382,11 @@ class Expansion {
   Watch* watch_ = nullptr;
   int n_ = 0, e_ = 0;
   Reparametrization r_;
-  long n_moves_ = 0, n_flows_ = 0, work_ = 0;
+  std::int64_t n_moves_ = 0, n_flows_ = 0, work_ = 0;
   bool given_flow_ = false;
-  long n_steps_ = 0;               // arcs that push_excess() has looked at in this move
-  long patience_ = 0, spare_ = 0;  // how many it may look at in each move, and how many more in all that are to come
+  std::int64_t n_steps_ = 0;  // arcs that push_excess() has looked at in this move
+  std::int64_t patience_ = 0,
+               spare_ = 0;  // how many it may look at in each move, and how many more in all that are to come
   int alpha_ = 0, base_ = 0, top_ = 0;
   double* target_ = nullptr;                        // heights of alpha
   double* alpha_flow_ = nullptr;                    // flows of alpha

@@ -17,6 +17,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "watch.hpp"
@@ -99,7 +100,7 @@ class MinCut {
  private:
   enum Side { kSource = 0, kSink = 1 };
   static constexpr int kNone = -1;
-  static constexpr long kScanSteps = 20, kAugmentSteps = 1000;  // for the watch
+  static constexpr std::int64_t kScanSteps = 20, kAugmentSteps = 1000;  // for the watch
 
   // Arc 2e runs along edge e as it was added, arc 2e + 1 against it; so a ^ 1 is the reverse of arc a, and both
   // residuals, which change together, lie together.
@@ -118,7 +119,7 @@ class MinCut {
     int parent = kNone;   // arc to the parent; kNone for roots and free nodes
   };
 
-  bool expired(long steps) { return watch_ != nullptr && watch_->expired(steps); }
+  bool expired(std::int64_t steps) { return watch_ != nullptr && watch_->expired(steps); }
   static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
   double& residual(int arc) { return edges_[idx(arc >> 1)].residual[arc & 1]; }
   int head(int arc) const { return edges_[idx(arc >> 1)].head[arc & 1]; }

@@ -25,7 +25,7 @@ struct Outcome {
   std::vector<std::int32_t> labels;
   double energy = 0.0;
   double bound = -std::numeric_limits<double>::infinity();  // certified, if asked for
-  long moves = 0, flows = 0;
+  std::int64_t moves = 0, flows = 0;
   bool timed_out = false;  // the best that was found until the limit
 };
 
@@ -114,7 +114,7 @@ class Search {
   // Whether only a few nodes prefer any label. From these, messages take as many passes as the graph is wide to tell
   // others of it, and until then they say nothing; excess has a long way to go for sure.
   bool has_few_seeds() const {
-    long seeds = 0;
+    std::int64_t seeds = 0;
     for (int i = 0; i < problem_.n_nodes; ++i) {
       const double* unary = &problem_.unary[idx(i) * idx(problem_.n_labels)];
       seeds += std::any_of(unary, unary + problem_.n_labels, [&](double cost) { return cost != unary[0]; });

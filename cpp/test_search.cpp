@@ -147,7 +147,9 @@ void test_moves_against_enumeration() {
       const double expected = least_energy_of_move(e, labels, order[m]);
       CHECK(std::abs(trace[m] - expected) <= 1e-9 * unit);
       std::vector<double> unused;
-      labels = search.moves(e, start.data(), {order.begin(), order.begin() + static_cast<long>(m) + 1}, unused).labels;
+      labels =
+          search.moves(e, start.data(), {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(m) + 1}, unused)
+              .labels;
     }
     CHECK(all.labels == labels);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -25,7 +26,7 @@ class Watch {
   }
 
   // `steps` is the work since the question before, roughly in nanoseconds.
-  bool expired(long steps) {
+  bool expired(std::int64_t steps) {
     if ((left_ -= steps) <= 0) look();
     return expired_;
   }
@@ -33,7 +34,7 @@ class Watch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr long kSteps = 200000;
+  static constexpr std::int64_t kSteps = 200000;
 
   void look() {
     left_ = kSteps;
@@ -47,7 +48,7 @@ class Watch {
   std::function<bool()> interrupted_;
   std::chrono::duration<double> limit_{std::numeric_limits<double>::infinity()};
   Clock::time_point begin_{}, ask_again_{};
-  long left_ = 0;
+  std::int64_t left_ = 0;
   bool expired_ = false;
 };
 

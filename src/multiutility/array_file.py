@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save
 
 from multiutility.files import replacing
 
@@ -35,6 +34,8 @@ class ArrayFileError(ValueError):
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], *, durable: bool = False) -> None:
     """Write arrays with their checksums; see ``replacing`` for how."""
+    from safetensors.numpy import save  # noqa: PLC0415 -- files only: all else works without it
+
     # One entry, as safetensors writes several in any order.
     sums = {name: checksum(name, array) for name, array in arrays.items()}
     facts = json.dumps({"format": FORMAT, "sums": sums})
@@ -129,7 +130,7 @@ def whole(number: Any) -> int:
 def contents(path: Path) -> mmap.mmap | bytes:
     """Return a file, mapped into memory if possible."""
     with path.open("rb") as file:
-        if sys.version_info >= (3, 13):
+        if sys.version_info >= (3, 13) and sys.platform != "win32":
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
         # Before, every mapping keeps a file open, and there may be as few as 256 of them. Half of those are
         # left to others: further files are read instead.
@@ -147,8 +148,9 @@ def next_number(file: int) -> int:
 
 def max_open_files() -> int:
     """Return how many files the process may have open."""
+    # None for mappings: Windows replaces no mapped file, such as a checkpoint that learning goes on from.
     if sys.platform == "win32":
-        return 8192
+        return 0
     import resource  # noqa: PLC0415  (not on Windows)
 
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import psutil
 from numpy.typing import DTypeLike, NDArray
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -58,6 +57,8 @@ def as_text(size: float) -> str:
 
 def resident_memory() -> int:
     """Return the bytes of memory that this process has, pages of mapped files included."""
+    import psutil  # noqa: PLC0415 -- for limits only: all else works with NumPy, SciPy and scikit-learn alone
+
     return int(psutil.Process().memory_info().rss)
 
 

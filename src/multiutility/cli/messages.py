@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 
-from multiutility.cli import leave
+from multiutility.cli import BAD_INPUT, INTERRUPTED, leave
+from multiutility.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BAD_INPUT = 2
-INTERRUPTED = 130
 TERMINATED = 143
 
 KEPT = "Interrupted. What is finished is kept: the same command goes on from there."
@@ -60,7 +59,7 @@ def protected(command: Callable[P, None], interrupted: str) -> Callable[P, None]
         except KeyboardInterrupt as end:
             tell(interrupted, "yellow")
             raise typer.Exit(TERMINATED if isinstance(end, Terminated) else INTERRUPTED) from None
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, MissingExtraError) as error:
             tell(f"Error: {in_words(error)}", "red")
             raise typer.Exit(BAD_INPUT) from error
 
@@ -98,7 +97,7 @@ def orderly_end() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def in_words(error: ValueError | OSError) -> str:
+def in_words(error: ValueError | OSError | MissingExtraError) -> str:
     """Return what an error says; those of the system say neither what was wanted, nor what to do.
 
     >>> in_words(FileExistsError(17, "File exists", "notes.txt"))

@@ -1,5 +1,9 @@
 """Datasets as folders that a person can make with a spreadsheet, and the formats of others."""
 
+from multiutility.extras import require
+
+require("vision", __name__)
+
 from multiutility.datasets.bags import unidentified_annotations, unidentified_labels
 from multiutility.datasets.class_table import write_classes
 from multiutility.datasets.classes import Classes, Kind, LabelClass

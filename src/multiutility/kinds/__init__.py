@@ -1,5 +1,9 @@
 """Kinds of annotation as a person gives them, in pixels: one file a kind, and ``KINDS``, the list of them."""
 
+from multiutility.extras import require
+
+require("vision", __name__)
+
 from multiutility.kinds.annotation import (
     BY_DETAIL,
     INACCURATE,

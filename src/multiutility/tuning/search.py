@@ -353,7 +353,7 @@ class Log:
 def read_trials(path: Path, key: str) -> list[Trial]:
     """Return the trials of an earlier run; raise if it was about anything else."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_bytes())
         trials = [
             Trial(dict(one["setting"]), int(one["fold"]), float(one["score"])) for one in content["trials"]
         ]

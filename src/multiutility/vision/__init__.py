@@ -3,10 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from multiutility.extras import require
+
 if TYPE_CHECKING:
     from multiutility.vision.segmenter import Segmenter
 
 __all__ = ["Segmenter"]
+
+require("vision", __name__)
 
 
 def __getattr__(name: str) -> Any:
