@@ -27,20 +27,22 @@ import { WAYS } from "./ways.js";
 
 const COVERED = "This picture has a mask, which says more than tags, areas, boxes, points and scribbles: they add nothing.";
 
-export async function showAnnotate(view, name, tool, label) {
+export async function showAnnotate(name, tool, label) {
   const wanted = name ?? state.last ?? state.images[0]?.name;
   if (!name) {
     history.replaceState(null, "", `#/annotate/${encodeURIComponent(wanted)}`);
   }
-  if (tool in TOOLS) settings.tool = tool;
-  if (label) settings.label = label;
-  knowLabel();
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
-  state.last = wanted;
-  const page = new AnnotatePage(view, document, picture);
-  page.undoIfAsked();
-  return () => page.close();
+  return (view) => {
+    state.last = wanted;
+    if (tool in TOOLS) settings.tool = tool;
+    if (label) settings.label = label;
+    knowLabel();
+    const page = new AnnotatePage(view, document, picture);
+    page.undoIfAsked();
+    return () => page.close();
+  };
 }
 
 // The label that is drawn with is one of those that there are.

@@ -7,9 +7,12 @@ import { changeFolder, state } from "./state.js";
 
 const KINDS = { thing: "things, such as cows", stuff: "stuff, such as grass", either: "either" };
 
-export async function showClasses(view) {
-  const page = new ClassesPage(view, await getJson("/api/upkeep"));
-  return () => page.close();
+export async function showClasses() {
+  const upkeep = await getJson("/api/upkeep");
+  return (view) => {
+    const page = new ClassesPage(view, upkeep);
+    return () => page.close();
+  };
 }
 
 class ClassesPage {

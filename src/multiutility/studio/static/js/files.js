@@ -7,9 +7,12 @@ import { state } from "./state.js";
 const POLL = 700;
 const DOING = { export: "Exporting…", import: "Importing…", predict: "Coloring pictures…" };
 
-export async function showFiles(view) {
-  const page = new FilesPage(view, await getJson("/api/commands"));
-  return () => page.close();
+export async function showFiles() {
+  const job = await getJson("/api/commands");
+  return (view) => {
+    const page = new FilesPage(view, job);
+    return () => page.close();
+  };
 }
 
 class FilesPage {

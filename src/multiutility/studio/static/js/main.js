@@ -14,6 +14,7 @@ import { showRepair } from "./repair.js";
 import { showReview } from "./review.js";
 import { changes, loadDataset, loadImages, state } from "./state.js";
 import { showTrain } from "./train.js";
+import { showTrouble } from "./trouble.js";
 
 const VIEWS = {
   gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext,
@@ -24,9 +25,11 @@ const view = document.getElementById("view");
 let leave = null;
 let turn = 0;
 
+// A view is loaded first, which may take its time, and drawn then, unless somebody has gone elsewhere meanwhile.
 async function route() {
-  const [, name = "gallery", ...rest] = location.hash.split("/");
+  const [, name = "gallery", ...parts] = location.hash.split("/");
   const show = VIEWS[name] ? name : "gallery";
+  const rest = parts.map(decodeURIComponent);
   const mine = ++turn;
   leave?.();
   leave = null;
@@ -36,16 +39,14 @@ async function route() {
   }
   view.dataset.view = show;
   document.title = `${link(show)} – ${state.dataset.name}`;
+  const load = show === "annotate" && !state.dataset.classes.length ? showFirstLabel : VIEWS[show];
+  let draw;
   try {
-    const draw = show === "annotate" && !state.dataset.classes.length ? showFirstLabel : VIEWS[show];
-    const close = await draw(view, ...rest.map(decodeURIComponent));
-    if (mine === turn) leave = close;
-    else close?.();
+    draw = await load(...rest);
   } catch (error) {
-    view.replaceChildren(
-      h("section", { class: "page" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)),
-    );
+    draw = showTrouble(error, show, rest[0]);
   }
+  if (mine === turn) leave = draw(view);
 }
 
 function link(name) {

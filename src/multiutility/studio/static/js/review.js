@@ -13,31 +13,32 @@ const MODES = { prediction: "Prediction", mask: "Your mask", errors: "Difference
 const LOOK = 3000;
 const settings = { mode: "prediction", opacity: 0.55, order: "doubt" };
 
-export async function showReview(view, name, part) {
+export async function showReview(name, part) {
   await loadDataset();
-  if (!state.dataset.model) {
-    view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Review"),
-      h(
-        "p",
-        { class: "intro" },
-        "There is no model yet. ",
-        h("a", { href: "#/train" }, "Train one"),
-        ", and see here what it makes of your pictures.",
-      )));
-    return null;
-  }
+  if (!state.dataset.model) return drawNothing;
   const names = ordered();
   const wanted = state.byName.has(name) ? name : names[0];
   if (part === "scores") {
-    const page = new ScorePage(view, wanted);
-    return () => page.close();
+    return (view) => {
+      const page = new ScorePage(view, wanted);
+      return () => page.close();
+    };
   }
-  if (part in MODES) settings.mode = part;
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
-  state.last = wanted;
-  const page = new ReviewPage(view, document, picture, names);
-  return () => page.close();
+  return (view) => {
+    state.last = wanted;
+    if (part in MODES) settings.mode = part;
+    const page = new ReviewPage(view, document, picture, names);
+    return () => page.close();
+  };
+}
+
+function drawNothing(view) {
+  view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Review"),
+    h("p", { class: "intro" }, "There is no model yet. ", h("a", { href: "#/train" }, "Train one"),
+      ", and see here what it makes of your pictures.")));
+  return null;
 }
 
 function ordered() {

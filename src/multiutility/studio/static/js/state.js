@@ -10,6 +10,7 @@ export const state = {
   filter: { text: "", kind: "", label: "" },
   position: 0, // of the gallery's focus
   last: null, // image that was open last
+  unreadable: new Set(), // names of images that could not be shown
 };
 
 export const changes = new EventTarget();

@@ -14,9 +14,12 @@ const STAGES = [
 const MIN_MASKS = 5;
 const RETRY = 3000;
 
-export async function showTrain(view) {
-  const page = new TrainPage(view, await getJson("/api/training"));
-  return () => page.close();
+export async function showTrain() {
+  const job = await getJson("/api/training");
+  return (view) => {
+    const page = new TrainPage(view, job);
+    return () => page.close();
+  };
 }
 
 class TrainPage {
