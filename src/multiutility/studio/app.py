@@ -71,12 +71,12 @@ class Studio:
         self.places = Places(folder)
         self.annotations = Annotations(folder)
         self.pictures = PictureAnswers(self.annotations, Pictures(self.places.pictures))
-        self.accepted = Accepted(self.places.accepted)
+        self.accepted = Accepted(self.places)
         self.review = Review(self.annotations, self.places, self.accepted)
         self.training = Training(self.places)
         self.live = Live(self.places)
         self.commands = Commands(self.places)
-        self.upkeep = Upkeep(self.annotations, self.training, self.places)
+        self.upkeep = Upkeep(self.annotations, self.training, self.live, self.places)
         self._reader = threading.Thread()
         self._damaged: set[str] = set()
 
@@ -193,7 +193,7 @@ class Studio:
         """Change tags of many images."""
         data = await read_json_body(request)
         written = await answer(change, self.annotations, data)
-        await self.live.changed(*map(str, data.get("images", data.get("now", []))))
+        await self.live.changed()
         return written
 
     async def image(self, request: Request) -> Response:
@@ -221,7 +221,7 @@ class Studio:
             written = await answer(self.annotations.write_marks, name, data, version, labels_of(request))
         except StaleWriteError:
             return await answer(self.annotations.marks, name, status=409)
-        await self.live.changed(name)
+        await self.live.changed()
         return written
 
     async def pixels(self, kind: str, request: Request) -> Response:
@@ -246,7 +246,7 @@ class Studio:
             written = await answer(self._put_pixels, kind, name, body, version, accepted, labels)
         except StaleWriteError:
             return await self._pixels(kind, name, status=409)
-        await self.live.changed(name)
+        await self.live.changed()
         return written
 
     def _put_pixels(

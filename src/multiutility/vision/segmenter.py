@@ -338,6 +338,7 @@ class Segmenter(BaseEstimator):
     def evaluate(self, dataset: DatasetFolder) -> ScoreTable:
         """Compare predictions with the masks of a dataset.
 
+        Masks that are predictions which somebody accepted in the studio are left out: ``n_accepted`` of them.
         Returns ``accuracy``, ``mean_recall``, ``mean_iou``, ``n_images``, for each of ``classes`` its
         ``recall``, ``iou`` and ``pixels``, and as ``expected``, for each measure that ``estimate_`` has, the
         value, ``low``, ``high``, and whether the score is ``inside``; see ``Evaluation``.

@@ -1,7 +1,7 @@
 // Live mode: the switch, how old the model is, and its picture under what is drawn.
 
 import { getBytes, imagePath, sendJson } from "./api.js";
-import { duration, toast } from "./dom.js";
+import { duration, plural, toast } from "./dom.js";
 import { PixelLayer } from "./viewport.js";
 
 const RETRY = 3000;
@@ -46,17 +46,28 @@ async function turn(on, button) {
 
 function show() {
   document.getElementById("live").setAttribute("aria-checked", live.state.on);
-  document.getElementById("live-state").textContent = words(live.state);
+  const told = document.getElementById("live-state");
+  told.textContent = words(live.state);
+  told.title = reasons(live.state);
 }
 
-function words({ phase, text, picture, stage }) {
+function words({ phase, text, picture, stage, skipped = [] }) {
   if (phase === "off") return "";
-  if (phase === "failed" || phase === "again" || (text && !picture)) return text;
-  if (!picture) return stage ? `Live: learning, ${Math.round((100 * stage.done) / stage.total)} %` : "Live: starting";
+  if (phase === "failed" || phase === "again") return text;
+  if (!picture) {
+    const done = stage ? `Live: learning, ${Math.round((100 * stage.done) / stage.total)} %` : "Live: starting";
+    return text ? `${text} ${stage ? done : ""}`.trim() : done;
+  }
   const seconds = Math.max(0, Math.round(Date.now() / 1000 + lag - picture.at));
   const age = seconds < 2 ? "just now" : `${duration(seconds)} ago`;
   const what = picture.final ? "Live: learned" : "Live: still learning, shown as of";
-  return `${what} ${age}${text ? ` – ${text}` : ""}`;
+  const without = skipped.length ? `; ${plural(skipped.length, "file")} skipped` : "";
+  return `${what} ${age}${without}${text ? ` – ${text}` : ""}`;
+}
+
+// Names of files that cannot be read, and why.
+function reasons({ skipped = [] }) {
+  return skipped.map(({ image, why }) => `${image}: ${why}`).join("\n");
 }
 
 // What the model of now makes of one picture.
