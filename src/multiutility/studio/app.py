@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from multiutility.datasets.classes import color_text
+from multiutility.datasets.classes import KINDS, color_text
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, training_part
 from multiutility.kinds import BY_DETAIL, INDEX_IMAGES, TABLES
@@ -146,6 +146,7 @@ class Studio:
                 }
                 for one in BY_DETAIL
             ],
+            "class_kinds": KINDS,
             "features": offered(),
             "region_levels": len(REGION_COUNTS),
             "model": self.review.model(),
@@ -268,8 +269,9 @@ class Studio:
         return packed_pixels(scores)
 
     async def model(self, _request: Request) -> Response:
-        """Which model there is now, if any, by the hash of its file."""
-        return JSONResponse({"key": await run_in_threadpool(self.review.key)})
+        """Which model there is now, if any, by the hash of its file, and how far a training is."""
+        key = await run_in_threadpool(self.review.key)
+        return JSONResponse({"key": key, "training": self.training.progress()})
 
     async def scores(self, _request: Request) -> Response:
         """Scores on images with masks."""

@@ -57,6 +57,11 @@ class Training:
         """Return how the last training stands, as JSON."""
         return {**self._job, "n_events": len(self._events)}
 
+    def progress(self) -> dict[str, Any]:
+        """Return how the last training stands, and which stage it has come to, for a line on every page."""
+        stages = (event for event in reversed(self._events) if event["type"] == "stage")
+        return {"status": self._job["status"], "stage": next(stages, None) if self.running else None}
+
     async def start(self, options: Options) -> None:
         """Start a process; raises ``BusyError`` if there is one."""
         if self.running:

@@ -5,6 +5,7 @@ import { h, toast } from "./dom.js";
 import { state } from "./state.js";
 
 const POLL = 700;
+const RETRY = 5000;
 const DOING = { export: "Exporting…", import: "Importing…", predict: "Coloring pictures…" };
 
 export async function showFiles() {
@@ -112,7 +113,9 @@ class FilesPage {
       this.job = found;
       this.show();
     } catch (error) {
+      if (this.closed) return;
       toast(error.message, "bad");
+      this.timer = setTimeout(() => this.poll(), RETRY);
     }
   }
 }

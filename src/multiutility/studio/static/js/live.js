@@ -6,6 +6,7 @@ import { PixelLayer } from "./viewport.js";
 
 const RETRY = 3000;
 const TICK = 1000;
+const STEP = 10; // seconds, by which the age is told
 const OPACITY = 0.45;
 
 // How the learner stands, as the server tells; `change` is sent whenever it does.
@@ -59,7 +60,8 @@ function words({ phase, text, picture, stage, skipped = [] }) {
     return text ? `${text} ${stage ? done : ""}`.trim() : done;
   }
   const seconds = Math.max(0, Math.round(Date.now() / 1000 + lag - picture.at));
-  const age = seconds < 2 ? "just now" : `${duration(seconds)} ago`;
+  // Not every second: it is read out, where somebody listens.
+  const age = seconds < STEP ? "just now" : `${duration(seconds - (seconds % STEP))} ago`;
   const what = picture.final ? "Live: learned" : "Live: still learning, shown as of";
   const without = skipped.length ? `; ${plural(skipped.length, "file")} skipped` : "";
   return `${what} ${age}${without}${text ? ` – ${text}` : ""}`;
@@ -95,7 +97,8 @@ export class LiveLayer {
   async update() {
     const { on, picture } = live.state;
     if (!on || picture?.name !== this.image.name) {
-      if (this.turn) { this.turn = 0; this.redraw(); }
+      this.turn = this.shown = 0;
+      this.redraw();
       return;
     }
     if (this.turn === picture.turn) return;
@@ -113,7 +116,11 @@ export class LiveLayer {
     }
   }
 
+  get visible() {
+    return Boolean(this.turn && this.shown);
+  }
+
   draw(context) {
-    if (this.turn && this.shown) this.layer.draw(context, OPACITY);
+    if (this.visible) this.layer.draw(context, OPACITY);
   }
 }

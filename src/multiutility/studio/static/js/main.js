@@ -15,6 +15,7 @@ import { showReview } from "./review.js";
 import { changes, loadDataset, loadImages, state } from "./state.js";
 import { showTrain } from "./train.js";
 import { showTrouble } from "./trouble.js";
+import { beginWatch } from "./watch.js";
 
 const VIEWS = {
   gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext,
@@ -104,9 +105,11 @@ async function begin() {
   saving.addEventListener("change", showSaving);
   saving.addEventListener("elsewhere", () => loadImages().catch((error) => toast(error.message, "bad")));
   addEventListener("beforeunload", (event) => { if (saveState().count) event.preventDefault(); });
+  let training;
   try {
     await loadDataset();
     await loadImages();
+    training = await getJson("/api/training");
   } catch (error) {
     view.replaceChildren(
       h("section", { class: "page" }, h("h1", {}, "The dataset cannot be shown"), h("p", {}, error.message)),
@@ -115,7 +118,7 @@ async function begin() {
   }
   document.getElementById("dataset-name").textContent = state.dataset.name;
   beginLive();
-  const training = await getJson("/api/training");
+  beginWatch();
   if (training.status === "interrupted" && !location.hash.startsWith("#/train")) {
     toast("A training was interrupted: see Train.");
   }

@@ -41,7 +41,9 @@ class NextPage {
       const found = await getJson("/api/suggestions");
       if (!this.closed) this.show(found);
     } catch (error) {
+      if (this.closed) return;
       toast(error.message, "bad");
+      this.timer = setTimeout(() => this.load(), AGAIN);
     }
   }
 }

@@ -1,16 +1,15 @@
 // What the model thinks, beside what people said.
 
-import { getBytes, getJson, getPicture, imagePath } from "./api.js";
+import { getBytes, getPicture, imagePath } from "./api.js";
 import { openDocument } from "./document.js";
 import { ask, h, percent, swatch, toast, typing } from "./dom.js";
 import { ScorePage, tabs } from "./scores.js";
 import { settings as painting } from "./settings.js";
 import { loadDataset, loadImages, state, updateImage } from "./state.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
+import { watch } from "./watch.js";
 
 const MODES = { prediction: "Prediction", mask: "Your mask", errors: "Differences", confidence: "Confidence" };
-// Milliseconds between two looks whether there is a newer model.
-const LOOK = 3000;
 const settings = { mode: "prediction", opacity: 0.55, order: "doubt" };
 
 export async function showReview(name, part) {
@@ -68,14 +67,16 @@ class ReviewPage {
     this.onChange = () => { this.showUndo(); this.load(settings.mode); };
     document.addEventListener("change", this.onChange);
     this.model = state.dataset.model.key;
-    this.timer = setInterval(() => this.look(), LOOK);
+    // Somebody may have trained again, here or elsewhere.
+    this.onModel = () => { this.stale.hidden = !watch.key || watch.key === this.model; };
+    watch.addEventListener("model", this.onModel);
     this.pan();
     this.load(document.hasMask || settings.mode === "prediction" || settings.mode === "confidence" ? settings.mode : "prediction");
   }
 
   close() {
     this.closed = true;
-    clearInterval(this.timer);
+    watch.removeEventListener("model", this.onModel);
     window.removeEventListener("keydown", this.onKey);
     this.document.removeEventListener("change", this.onChange);
     this.viewport.close();
@@ -139,16 +140,14 @@ class ReviewPage {
     this.redoButton.disabled = !this.document.future.length;
   }
 
-  // Somebody may have trained again, here or elsewhere.
-  async look() {
-    if (document.hidden) return;
-    const { key } = await getJson("/api/model").catch(() => ({}));
-    if (!this.closed && key && key !== this.model) this.stale.hidden = false;
-  }
-
   async renew() {
-    await loadDataset();
-    await loadImages();
+    try {
+      await loadDataset();
+      await loadImages();
+    } catch (error) {
+      toast(error.message, "bad");
+      return;
+    }
     this.model = state.dataset.model.key;
     this.stale.hidden = true;
     this.predicted = this.levels = null;
@@ -175,7 +174,7 @@ class ReviewPage {
       this.viewport.move(event.offsetX - from.offsetX, event.offsetY - from.offsetY);
       from = event;
     });
-    this.canvas.addEventListener("pointerup", () => { from = null; });
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, () => { from = null; });
   }
 
   key(event) {
