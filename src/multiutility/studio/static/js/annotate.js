@@ -335,6 +335,7 @@ class AnnotatePage {
   paint(context, unit) {
     const painting = settings.tool === "mask";
     this.live.draw(context);
+    this.canvas.dataset.live = this.live.told;
     // What is seen is of one model: that of live mode, if it is on.
     if (settings.prediction && this.tool.ways && !this.live.visible) this.layers.predicted.draw(context, settings.opacity);
     this.layers.kinds.mask.draw(context, painting ? settings.opacity : 0.4);

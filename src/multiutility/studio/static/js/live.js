@@ -109,6 +109,7 @@ export class LiveLayer {
       this.layer.colors = this.colors();
       this.layer.update((x, y) => bytes[y * this.image.width + x]);
       this.shown = picture.turn;
+      this.final = picture.final;
       this.redraw();
     } catch (error) {
       // A newer picture has taken its place, and is on its way.
@@ -118,6 +119,11 @@ export class LiveLayer {
 
   get visible() {
     return Boolean(this.turn && this.shown);
+  }
+
+  // Which picture is seen, and whether it is the last one of all changes so far.
+  get told() {
+    return this.visible ? `${this.shown} ${this.final ? "final" : "first"}` : "";
   }
 
   draw(context) {
