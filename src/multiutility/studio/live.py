@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.images import read_mask
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
-from multiutility.studio.training import last_lines
+from multiutility.studio.processes import last_lines
 
 Phase: TypeAlias = Literal["off", "starting", "learning", "ready", "again", "failed"]
 
