@@ -32,7 +32,8 @@ from playwright.sync_api import sync_playwright
 from scipy import ndimage
 
 from multiutility.datasets.classes import Classes
-from multiutility.datasets.folder import DatasetFolder, Sample
+from multiutility.datasets.folder import DatasetFolder, NewSample, Sample, write_dataset
+from multiutility.kinds import PixelAnnotation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -233,27 +234,15 @@ def longest_run(there: np.ndarray) -> tuple[tuple[float, float], tuple[float, fl
     return (left + margin, row), (right - margin, row)
 
 
-def evaluated(model: Path, data: Path, names: list[str]) -> dict[str, Any]:
+def evaluated(model: Path, others: list[Sample], classes: Classes) -> dict[str, Any]:
     """What ``multiutility evaluate`` says of a model on some images."""
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / "part"
-        (part / "splits").mkdir(parents=True)
-        for name in ("classes.csv", "images", "masks"):
-            (part / name).symlink_to((data / name).resolve())
-        (part / "splits" / "others.txt").write_text("\n".join(names), "utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "multiutility.cli",
-            "evaluate",
-            str(model),
-            str(part),
-            "--split",
-            "others",
-        ]
-        done = subprocess.run(
-            [*command, "--no-pictures", "--json"], check=True, capture_output=True, text=True
-        )
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "others"
+        masked = (NewSample(one.name, one.path, PixelAnnotation(mask=mask_of(one))) for one in others)
+        write_dataset(folder, classes, masked)
+        options = ("--no-pictures", "--json")
+        command = [sys.executable, "-m", "multiutility.cli", "evaluate", str(model), str(folder), *options]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -279,7 +268,7 @@ def main() -> None:
     whole = DatasetFolder(chosen.data)
     train = whole.split("train")
     samples = [train[name] for name in train.names[:: len(train) // chosen.photos][: chosen.photos]]
-    others = list(whole.split("validation").names[: chosen.others])
+    others = list(whole.split("validation"))[: chosen.others]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as engine:
         folder = Path(place) / "photos"
         folder.mkdir()
@@ -295,9 +284,9 @@ def main() -> None:
             sit(person, samples)
             model = folder / "studio" / "model.safetensors"
             person.live(on=False)
-            print(told("live", evaluated(model, chosen.data, others)), flush=True)
+            print(told("live", evaluated(model, others, whole.classes)), flush=True)
             print(f"train: {person.train():.0f} s")
-            print(told("trained", evaluated(model, chosen.data, others)), flush=True)
+            print(told("trained", evaluated(model, others, whole.classes)), flush=True)
             person.shoot("trained")
         browser.close()
 
@@ -319,6 +308,7 @@ def sit(person: Sitting, samples: list[Sample]) -> None:
         else:
             person.scribble(sample)
         person.shoot(f"photo-{n:02}")
+        print(f"{n + 1} of {len(samples)}: {len(person.seconds)} strokes", file=sys.stderr)
     person.written()
     minutes = (time.monotonic() - begin) / 60
     counts = ", ".join(f"{count} {name}" for name, count in person.counts.items())
