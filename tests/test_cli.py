@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typer.testing import CliRunner, Result
 
 from multiutility.cli import app
 from multiutility.datasets import DatasetFolder, read_image, read_mask, write_image
+from multiutility.datasets.images import write_mask
 from multiutility.experiments.supervision import KINDS as MIXES
 from multiutility.learning.checkpoint import journal
 from multiutility.learning.cluster import backends
@@ -392,7 +394,7 @@ def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp
     done = run("evaluate", model, folder, "--split", "validation", "--json", "--out", out)
     assert done.exit_code == 0
     scores = json.loads(done.stdout)
-    measured = {"accuracy", "mean_recall", "mean_iou", "n_images", "classes"}
+    measured = {"accuracy", "mean_recall", "mean_iou", "n_images", "n_accepted", "classes"}
     assert set(scores) == measured | {"expected", "skipped"}
     assert set(scores["classes"]["cow"]) == {"recall", "iou", "pixels"}
     assert sorted(file.name for file in out.glob("[!.]*")) == ["confusion.png", "gallery.png"]
@@ -407,6 +409,28 @@ def test_evaluate_agrees_with_the_written_masks(trained: Path, folder: Path, tmp
     assert scores["accuracy"] > 0.85
     text = run("evaluate", model, folder, "--split", "validation", "--no-pictures").stdout
     assert f"accuracy {100 * scores['accuracy']:.1f} %" in text
+
+
+def test_accepted_predictions_are_not_scored(trained: Path, folder: Path, tmp_path: Path) -> None:
+    model, copied = trained / "m.safetensors", tmp_path / "copied"
+    shutil.copytree(folder, copied)
+    accepted, *others = DatasetFolder(folder).split("validation").names
+    # What it says is all wrong: it would be seen.
+    mask = copied / "masks" / f"{accepted}.png"
+    write_mask(mask, read_mask(mask) % len(CLASSES) + 1, CLASSES.palette)
+    (copied / "studio").mkdir()
+    (copied / "studio" / "accepted.csv").write_text(f"image\n{accepted}\n")
+    (copied / "splits" / "others.txt").write_text("\n".join(others))
+    words = ("evaluate", model, copied, "--no-pictures", "--split")
+    scores = json.loads(run(*words, "validation", "--json").stdout)
+    expected = json.loads(run(*words, "others", "--json").stdout)
+    assert scores == {**expected, "n_accepted": 1}
+    assert scores["n_images"] == len(others)
+    assert "Not scored: 1 mask that is an accepted prediction" in run(*words, "validation").output
+    # Whoever cannot know which masks are accepted must not score any.
+    (copied / "studio" / "accepted.csv").write_text("pictures\n")
+    done = run(*words, "validation")
+    assert (done.exit_code, "accepted.csv" in done.output) == (2, True)
 
 
 # pycocotools does not know the latest NumPy.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.datasets.validate import validate
 from multiutility.studio.lock import only_studio
-from studio_cases import horizon, write_meadow
+from studio_cases import TOKEN, horizon, running, write_meadow
 
 
 @pytest.fixture
@@ -60,3 +61,45 @@ def test_mistakes_change_nothing(folder: Path) -> None:
         done = CliRunner().invoke(app, ["classes", "rename", str(folder), "cow", "ox"])
     assert (done.exit_code, "another studio is open" in done.output) == (2, True)
     assert {path: path.read_bytes() for path in before} == before
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    own = folder / "studio"
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and own not in p.parents}
+
+
+def test_the_last_change_is_undone(folder: Path) -> None:
+    before = content(folder)
+    done = CliRunner().invoke(app, ["classes", "undo", str(folder)])
+    assert (done.exit_code, "no change that could be taken back" in done.output) == (2, True)
+    for words in (
+        ("merge", "sky", "--into", "grass"),
+        ("rename", "cow", "ox"),
+        ("recolor", "cow", "#010203"),
+        ("order", "cow"),
+        ("delete", "sky"),
+    ):
+        run(words[0], str(folder), *words[1:])
+        assert content(folder) != before
+        assert "Taken back" in run("undo", str(folder))
+        assert content(folder) == before
+    run("rename", str(folder), "cow", "ox")
+    changed = content(folder)
+    with only_studio(folder / "studio"):
+        done = CliRunner().invoke(app, ["classes", "undo", str(folder)])
+    assert (done.exit_code, "another studio is open" in done.output) == (2, True)
+    (folder / "tags.csv").write_text("image,label\none,ox\n")
+    done = CliRunner().invoke(app, ["classes", "undo", str(folder)])
+    assert (done.exit_code, "other changes came after it" in done.output) == (2, True)
+    assert {**changed, **content(folder)} == content(folder)
+
+
+def test_a_change_is_undone_in_the_studio(folder: Path) -> None:
+    before = content(folder)
+    run("rename", str(folder), "cow", "ox")
+    with running(folder) as origin:
+        headers = {"x-studio-token": TOKEN, "origin": origin}
+        with httpx.Client(base_url=origin, headers=headers) as client:
+            assert client.get("/api/upkeep").json()["undo"] == "cow is called ox"
+            client.post("/api/undo", json={}).raise_for_status()
+    assert content(folder) == before

@@ -102,6 +102,19 @@ def test_what_was_done_is_undone_unless_something_came_after(tmp_path: Path) -> 
             assert undoable(folder, kept) is None
 
 
+def test_nothing_is_undone_that_files_beside_it_depend_on(tmp_path: Path) -> None:
+    folder, kept = written(tmp_path), tmp_path / "undo"
+    (folder / "masks").mkdir(exist_ok=True)
+    (folder / "masks" / "a.png").write_bytes(b"a")
+    for later in ("masks/a.png", "masks/b.png", "boxes.csv"):
+        with changing(folder, kept, "names", ["boxes.csv", "masks/*"]) as change:
+            change.write("tags.csv", later.encode())
+        (folder / "notes.txt").write_text("nobody cares")
+        assert undoable(folder, kept) == "names"
+        (folder / later).write_bytes(b"by the new names")
+        assert undoable(folder, kept) is None
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     folder = written(tmp_path)
     with holding(folder / STAGE), pytest.raises(HeldError), changing(folder):

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -54,7 +54,7 @@ class Change:
         """The files that change."""
         return tuple(self._files)
 
-    def keep(self, folder: Path, about: str) -> None:
+    def keep(self, folder: Path, about: str, beside: Sequence[str]) -> None:
         """Copy the files as they are now, and note what they will be, so that ``undo`` finds both."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -66,7 +66,9 @@ class Change:
             new = None if staged is None else digest(self._stage / staged)
             files.append({"name": name, "old": str(n) if path.exists() else None, "new": new})
         with replacing(folder / KEPT, durable=True) as file:
-            file.write(json.dumps({"about": about, "files": files}).encode())
+            others = states(self._folder, beside, self._files)
+            kept = {"about": about, "files": files, "beside": [*beside], "others": others}
+            file.write(json.dumps(kept).encode())
 
     def commit(self) -> None:
         """Make the change."""
@@ -79,11 +81,14 @@ class Change:
 
 
 @contextmanager
-def changing(folder: Path, keep: Path | None = None, about: str = "") -> Iterator[Change]:
+def changing(
+    folder: Path, keep: Path | None = None, about: str = "", beside: Sequence[str] = ()
+) -> Iterator[Change]:
     """Change files of a folder: all that the block has told, when it ends, or nothing if it raises.
 
     What they were is kept in the folder ``keep`` for ``undo``, if there is one, with what the change is
-    ``about``. Raises ``HeldError`` if another process changes the folder.
+    ``about``. Files ``beside`` them, by patterns, mean something else after the change: if one of these is
+    written or made later, it cannot be undone. Raises ``HeldError`` if another process changes the folder.
     """
     stage = folder / STAGE
     with holding(stage):
@@ -96,7 +101,7 @@ def changing(folder: Path, keep: Path | None = None, about: str = "") -> Iterato
             yield change
             if change.names:
                 if keep is not None:
-                    change.keep(keep, about)
+                    change.keep(keep, about, beside)
                 change.commit()
         finally:
             if not (stage / JOURNAL).exists():
@@ -137,8 +142,9 @@ def undoable(folder: Path, kept: Path) -> str | None:
     """Return what the change was about that was kept, if its files are still as it left them."""
     if not (kept / KEPT).is_file():
         return None
-    about, files = read_kept(kept / KEPT)
-    return about if all(digest(folder / one["name"]) == one["new"] for one in files) else None
+    about, files, beside, others = read_kept(kept / KEPT)
+    same = all(digest(folder / one["name"]) == one["new"] for one in files)
+    return about if same and states(folder, beside, {one["name"] for one in files}) == others else None
 
 
 def undo(folder: Path, kept: Path) -> None:
@@ -164,8 +170,19 @@ def read_journal(path: Path) -> dict[str, str | None]:
         raise ValueError(f"{path}: damaged ({error}); move the folder {STAGE} away") from error
 
 
-def read_kept(path: Path) -> tuple[str, list[dict[str, Any]]]:
-    """Return what a change was about, and what was kept of each file."""
+def states(folder: Path, patterns: Sequence[str], but: Collection[str]) -> dict[str, list[int]]:
+    """Return what changes when files of a folder do, without reading them."""
+    found = {}
+    for path in (path for pattern in patterns for path in folder.glob(checked(pattern))):
+        name = path.relative_to(folder).as_posix()
+        if name not in but:
+            about = path.stat()
+            found[name] = [about.st_mtime_ns, about.st_size]
+    return found
+
+
+def read_kept(path: Path) -> tuple[str, list[dict[str, Any]], list[str], dict[str, list[int]]]:
+    """Return what a change was about, what was kept of each file, and what was beside them."""
     try:
         found = json.loads(path.read_bytes())
         files = [
@@ -176,7 +193,7 @@ def read_kept(path: Path) -> tuple[str, list[dict[str, Any]]]:
             }
             for one in found["files"]
         ]
-        return str(found["about"]), files
+        return str(found["about"]), files, found.get("beside", []), found.get("others", {})
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{path}: damaged ({error}); remove the folder {path.parent}") from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multiutility.datasets.accepted import accepted_images
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.datasets.missing import images_aside, put_back, rename_image, set_aside
@@ -128,3 +129,19 @@ def test_nothing_is_lost_by_haste(folder: Path) -> None:
     (folder / "areas.csv").write_text("image,label,share\na,sky,0.2\n")
     with pytest.raises(ValueError, match="annotated anew"):
         put_back(folder, ["a"])
+
+
+def test_an_accepted_mask_stays_one_by_another_name(folder: Path) -> None:
+    table = folder / "studio" / "accepted.csv"
+    table.parent.mkdir()
+    table.write_text("image,who\na,Ann\nb,Bob\nz,nobody any more\n")
+    (folder / "images" / "a.png").rename(folder / "images" / "z.png")
+    rename_image(folder, "a", "z", folder / "studio" / "undo")
+    assert table.read_text() == "image,who\nz,Ann\nb,Bob\n"
+    assert accepted_images(folder) == {"z", "b"}
+    undo(folder, folder / "studio" / "undo")
+    assert table.read_text() == "image,who\na,Ann\nb,Bob\nz,nobody any more\n"
+    # What was said of the new name is of a mask that is no more.
+    table.write_text("image\nz\n")
+    rename_image(folder, "a", "z")
+    assert accepted_images(folder) == set()

@@ -18,18 +18,18 @@ from studio_cases import SIZE, horizon, packed, write_small_model
 
 
 def test_a_table_of_names(tmp_path: Path) -> None:
-    path = tmp_path / "studio" / "accepted.csv"
-    accepted, names = Accepted(path), {"cow, brown", "=1+1", "drei ü"}
+    path, places = tmp_path / "studio" / "accepted.csv", Places(tmp_path)
+    accepted, names = Accepted(places), {"cow, brown", "=1+1", "drei ü"}
     assert accepted.names() == frozenset()
     accepted.set("nobody", False)
     assert not path.exists()
     for name in names:
         accepted.set(name, True)
-    assert Accepted(path).names() == accepted.names() == names
+    assert Accepted(places).names() == accepted.names() == names
     with path.open(newline="", encoding="utf-8") as file:
         assert [row[0].lstrip("'") for row in csv.reader(file)] == ["image", *sorted(names)]
     accepted.set("=1+1", False)
-    assert Accepted(path).names() == names - {"=1+1"}
+    assert Accepted(places).names() == names - {"=1+1"}
     # Somebody else may write it, too.
     path.write_text("image,who\none,me\n", "utf-8")
     assert accepted.names() == {"one"}
@@ -39,10 +39,11 @@ def test_a_table_of_names(tmp_path: Path) -> None:
     "content", [b"pictures\none\n", b"\xff\xfe\x00", b'image\n"one\n', b"image\none,two\n"]
 )
 def test_a_damaged_table_is_set_aside(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "accepted.csv"
+    path, places = tmp_path / "studio" / "accepted.csv", Places(tmp_path)
+    path.parent.mkdir()
     path.write_bytes(content)
     with pytest.warns(StudioWarning, match=r"accepted\.csv: damaged .*it is now accepted\.csv\.damaged"):
-        assert Accepted(path).names() == frozenset()
+        assert Accepted(places).names() == frozenset()
     assert path.with_name("accepted.csv.damaged").read_bytes() == content
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from browser_cases import BARE, Studio, saved
 from multiutility.datasets.folder import DatasetFolder
 
@@ -50,7 +52,7 @@ def test_marks_of_the_previous_picture_are_copied(studio: Studio) -> None:
     source = DatasetFolder(studio.folder)["train-0002"].marks
     assert source.boxes
     page = studio.open(BARE)
-    copy = page.get_by_role("button", name="Copy tags")
+    copy = page.get_by_role("button", name=re.compile("^Copy .*tags"))
     copy.click()
     counts = f"{len(source.boxes)} boxes, {len(source.tags)} tags"
     page.wait_for_selector(f"text=Copied from train-0002: {counts}.")

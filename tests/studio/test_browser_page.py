@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser_cases import BARE, Studio, center, fingers, saved
+from browser_cases import BARE, TRAINING, Studio, center, fingers, saved
 from multiutility.datasets.folder import DatasetFolder
 from studio_cases import write_small_model
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 PHONE = (390, 844)
 # Elements that reach beyond the screen, but for what is in a part that scrolls by itself, or is not seen.
@@ -125,3 +125,91 @@ def test_suggestions_are_in_plain_words(studio: Studio) -> None:
     worth = page.locator(".suggestions .worth").first.inner_text()
     assert re.match(r"about \d+ (s|min); may put right [\d.]+ % of this picture", worth)
     assert "mends" not in page.inner_text("body")
+
+
+def holding(page: Page, path: str) -> list[Route]:
+    """Requests of a page that get no answer until somebody lets them go on."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(path, hold)
+    return held
+
+
+def test_a_slow_page_leaves_the_next_one_alone(studio: Studio) -> None:
+    page = studio.window()
+    page.wait_for_selector(".cell")
+    for address, path in (("train", "**/api/training"), (f"annotate/{BARE}", "**/picture?*")):
+        held = holding(page, path)
+        page.evaluate(f"location.hash = '#/{address}'")
+        while not held:
+            page.wait_for_timeout(20)
+        page.evaluate("location.hash = '#/files'")
+        page.wait_for_selector("section.files")
+        held[0].continue_()
+        page.unroute(path)
+        page.wait_for_timeout(400)
+        assert page.locator("section.files").is_visible()
+        assert page.locator("canvas.picture").count() == 0
+
+
+def test_a_picture_that_cannot_be_read_is_passed_by(studio: Studio) -> None:
+    names = DatasetFolder(studio.folder).names
+    broken, after, last = names[names.index(BARE) :][:3]
+    path = DatasetFolder(studio.folder)[broken].path
+    part = path.read_bytes()[:100]
+    path.unlink()  # it may be a link to what other tests have
+    path.write_bytes(part)
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/annotate/{broken}")
+    page.wait_for_selector("text=This cannot be shown")
+    assert path.name in page.locator("#view").inner_text()
+    page.keyboard.press(".")
+    page.wait_for_selector(f"h1:text-is('{after}')")
+    page.keyboard.press(",")
+    page.get_by_role("link", name="Next picture").click()
+    page.wait_for_selector(f"h1:text-is('{after}')")
+    # The first step leads to one that can be annotated.
+    page.goto(f"{studio.origin}/#/gallery")
+    page.locator(".guide a.primary").click()
+    page.wait_for_selector(f"h1:text-is('{after}')")
+    page.keyboard.press(".")
+    page.wait_for_selector(f"h1:text-is('{last}')")
+
+
+def test_suggestions_of_long_names_fit_a_phone(studio: Studio) -> None:
+    path = DatasetFolder(studio.folder)[BARE].path
+    path.rename(path.with_name(f"a_photograph_of_a_very_{'long' * 20}_name{path.suffix}"))
+    page = studio.window(PHONE, touch=True)
+    page.goto(f"{studio.origin}/#/next")
+    page.wait_for_selector(".suggestions li")
+    assert page.evaluate(TOO_WIDE) == []
+
+
+def test_a_box_with_one_corner_is_given_up(studio: Studio) -> None:
+    page = studio.open(BARE, "boxes")
+    for leave in ("Escape", "p"):
+        page.locator("canvas.picture").focus()
+        for key in ("b", "ArrowLeft", "Enter", "ArrowRight", "ArrowDown", "ArrowDown", leave):
+            page.keyboard.press(key)
+        saved(page)
+        assert page.locator(".object").count() == 0
+    # The next one is drawn from its own first corner.
+    for key in ("b", "ArrowLeft", "Enter", "ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    saved(page)
+    assert len(DatasetFolder(studio.folder)[BARE].marks.boxes) == 1
+
+
+def test_a_training_is_told_on_all_pages(studio: Studio) -> None:
+    page = studio.window()
+    page.goto(f"{studio.origin}/#/train")
+    page.get_by_role("button", name="Train").click()
+    page.get_by_role("button", name="Cancel").wait_for()
+    page.goto(f"{studio.origin}/#/gallery")
+    sign = page.locator("#training-state")
+    sign.get_by_text("Training").wait_for()
+    page.get_by_text("The model is ready").wait_for(timeout=TRAINING)
+    sign.wait_for(state="hidden")

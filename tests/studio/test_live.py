@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import live_worker
+from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.studio.annotations import Annotations
 from multiutility.studio.live import Live
@@ -69,7 +70,7 @@ def test_changes_are_learned_from_at_once(client: httpx.Client, folder: Path) ->
     refused = client.post("/api/training", json={})
     assert refused.status_code == 409
     assert "Live is on" in refused.json()["error"]
-    first = waited(client, lambda state: shown(state, "two"))
+    first = waited(client, lambda state: shown(state, "two") and "model" in state)
     assert first["picture"]["n_images"] == 2
     before = (folder / "studio" / "model.safetensors").stat().st_mtime_ns
     # A third picture, which has had nothing so far, and is the open one from now on.
@@ -114,10 +115,10 @@ def test_a_learner_that_is_killed_comes_back_with_all_that_is_saved(folder: Path
         annotations = Annotations(folder)
         version = annotations.pixel_state("drei ü", "mask").version
         annotations.write_pixels("drei ü", "mask", horizon(), version)
-        await live.changed("drei ü")
+        await live.changed()
         back = await until(live, lambda state: shown(state, "two"))
         if back["picture"]["n_images"] == 2:  # it had looked before that was written
-            await live.changed("drei ü")
+            await live.changed()
             back = await until(
                 live, lambda state: bool(state["picture"]) and state["picture"]["n_images"] == 3
             )
@@ -125,6 +126,62 @@ def test_a_learner_that_is_killed_comes_back_with_all_that_is_saved(folder: Path
         await live.stop()
 
     asyncio.run(run())
+
+
+def written(folder: Path, name: str, mask: Any) -> None:
+    """Write a mask as the page does."""
+    annotations = Annotations(folder)
+    annotations.write_pixels(name, "mask", mask, annotations.pixel_state(name, "mask").version)
+
+
+def test_images_that_cannot_be_read_are_skipped_until_they_can(folder: Path) -> None:
+    places = Places(folder)
+    broken, later = (DatasetFolder(folder)[name].path for name in ("one", "drei ü"))
+    whole = broken.read_bytes()
+    written(folder, "drei ü", horizon())
+    broken.write_bytes(whole[:60])
+
+    async def run() -> None:
+        live = Live(places)
+        await live.open("two")
+        await live.start(Options())
+        first = await until(live, lambda state: shown(state, "two") and "model" in state)
+        assert (learned_from(first), [one["image"] for one in first["skipped"]]) == (2, ["one"])
+        broken.write_bytes(whole)
+        await live.changed()
+        second = await until(live, lambda state: shown(state, "two") and learned_from(state) == 3)
+        assert second["skipped"] == []
+        # Those that are gone are not learned from any more.
+        later.unlink()
+        await live.changed()
+        third = await until(live, lambda state: shown(state, "two") and learned_from(state) == 2)
+        assert third["skipped"] == []
+        await live.stop()
+
+    asyncio.run(run())
+
+
+def test_changes_of_labels_are_followed(client: httpx.Client, folder: Path) -> None:
+    client.put("/api/live/open", json={"name": "two"})
+    client.put("/api/live", json={"on": True})
+    first = waited(client, lambda state: shown(state, "two"))
+    client.post("/api/classes", json={"name": "tree", "kind": "thing"}).raise_for_status()
+    more = waited(client, lambda state: shown(state, "two", first["picture"]["turn"] + 1))
+    names = [one["name"] for one in client.get("/api/dataset").json()["classes"]]
+    assert names == ["grass", "sky", "cow", "tree"]
+    # Another order: the mask has other values, and what was shown is of the labels of before.
+    classes = client.get("/api/dataset").json()
+    wanted = [{**one, "of": [one["name"]]} for one in reversed(classes["classes"])]
+    before = read_mask(folder / "masks" / "two.png")
+    client.put("/api/classes", json={"classes": wanted, "version": classes["classes_version"]})
+    waited(client, lambda state: state["picture"] is None and "learned anew" in state["text"])
+    assert client.get("/api/images/two/live").status_code == 404
+    last = waited(client, lambda state: shown(state, "two", more["picture"]["turn"]))
+    assert last["text"] == ""
+    values = np.frombuffer(client.get("/api/images/two/live").content, np.uint8).reshape(SIZE)
+    assert np.array_equal(read_mask(folder / "masks" / "two.png"), 5 - before)
+    assert set(np.unique(values)) <= {2, 3, 4}  # cow, sky, grass
+    client.put("/api/live", json={"on": False})
 
 
 @pytest.fixture
@@ -151,12 +208,12 @@ def test_orders_reach_the_learner_that_was_started_again(folder: Path, stand_in:
         await live.start(Options(superpixels=live_worker.ONCE))
         await until(live, lambda state: state["phase"] == "again")
         await until(live, lambda state: bool(state["picture"]) and state["picture"]["turn"] == 2)
-        await live.changed("two")
+        await live.changed()
         end = time.monotonic() + PATIENCE
         while len((folder / "orders").read_text().splitlines()) < 2 and time.monotonic() < end:
             await asyncio.sleep(0.02)
         orders = [json.loads(line) for line in (folder / "orders").read_text().splitlines()]
-        assert orders == [{"open": "one"}, {"changed": ["two"], "open": "one"}]
+        assert orders == [{"open": "one"}, {"open": "one"}]
         await live.stop()
 
     asyncio.run(run())

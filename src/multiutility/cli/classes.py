@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="""Rename, merge, recolor, order and delete classes: tables, scribbles and masks follow, all at once.
+
+The last change can be undone, here and in the studio; what was is in DIR/studio/undo.
 
 Example: [b]multiutility classes rename DIR gras grass[/b]""",
 )
@@ -55,12 +57,7 @@ def rename(
 
     Example: [b]multiutility classes rename DIR gras grass[/b]
     """
-    from dataclasses import replace
-
-    def renamed(one: NewClass, label: str) -> NewClass:
-        return replace(one, one=replace(one.one, name=new)) if label == name else one
-
-    change(folder, renamed, [name])
+    change_one(folder, name, f"{name} is called {new}", name=new)
 
 
 @app.command()
@@ -74,16 +71,9 @@ def recolor(
 
     Example: [b]multiutility classes recolor DIR sky #56b4e9[/b]
     """
-    from dataclasses import replace
-
     from multiutility.datasets.classes import parse_color
 
-    new = parse_color(color)
-
-    def recolored(one: NewClass, label: str) -> NewClass:
-        return replace(one, one=replace(one.one, color=new)) if label == name else one
-
-    change(folder, recolored, [name])
+    change_one(folder, name, f"{name} is {color}", color=parse_color(color))
 
 
 @app.command()
@@ -106,7 +96,7 @@ def merge(
             return None
         return replace(one, of=(*one.of, *others)) if label == into else one
 
-    change(folder, merged, [*others, into])
+    change(folder, merged, [*others, into], f"{', '.join(others)} merged into {into}")
 
 
 @app.command()
@@ -121,7 +111,8 @@ def delete(
 
     Example: [b]multiutility classes delete DIR balloon[/b]
     """
-    change(folder, lambda one, label: None if label in names else one, names)
+    about = f"{', '.join(names)} deleted"
+    change(folder, lambda one, label: None if label in names else one, names, about)
 
 
 @app.command()
@@ -134,13 +125,56 @@ def order(
 
     Example: [b]multiutility classes order DIR cow sheep[/b]
     """
-    change(folder, lambda one, _: one, names, names)
+    change(folder, lambda one, _: one, names, "another order of classes", names)
+
+
+@app.command()
+@guarded_anew
+def undo(folder: DatasetArgument) -> None:
+    """Take back the last change of classes, of these commands or of the studio: all files are as before it.
+
+    Only if nothing has changed them since.
+
+    Example: [b]multiutility classes undo DIR[/b]
+    """
+    check_folder(folder)
+    from multiutility.studio.places import Places
+    from multiutility.transactions import undo as take_back
+    from multiutility.transactions import undoable
+
+    kept = Places(folder).kept
+    if not kept.is_dir():
+        raise ValueError(f"{folder}: there is no change that could be taken back")
+    with alone(folder):
+        about = undoable(folder, kept)
+        take_back(folder, kept)
+    tell(f"Taken back: {about}.")
+
+
+def alone(folder: Path) -> AbstractContextManager[None]:
+    """Let no studio be open meanwhile."""
+    from multiutility.studio.lock import only_studio
+    from multiutility.studio.places import Places
+
+    own = Places(folder).own
+    return only_studio(own) if own.is_dir() else nullcontext()
+
+
+def change_one(folder: Path, changed: str, about: str, **fields: Any) -> None:
+    """Give a class other values of some fields."""
+    from dataclasses import replace
+
+    def new(one: NewClass, label: str) -> NewClass:
+        return replace(one, one=replace(one.one, **fields)) if label == changed else one
+
+    change(folder, new, [changed], about)
 
 
 def change(
     folder: Path,
     new: Callable[[NewClass, str], NewClass | None],
     named: Sequence[str],
+    about: str,
     first: Sequence[str] = (),
 ) -> None:
     """Make of each class what ``new`` says, those that are ``first`` above others."""
@@ -148,7 +182,6 @@ def change(
     from multiutility.datasets.class_changes import NewClass, change_classes
     from multiutility.datasets.classes import suggest
     from multiutility.datasets.folder import DatasetFolder
-    from multiutility.studio.lock import only_studio
     from multiutility.studio.places import Places
 
     classes: Classes = DatasetFolder(folder, lenient=True).classes
@@ -157,7 +190,6 @@ def change(
         raise ValueError(f"unknown class {unknown[0]!r}: {suggest(unknown[0], classes.names)}")
     ranked = sorted(classes, key=lambda one: first.index(one.name) if one.name in first else len(first))
     wanted = [one for old in ranked if (one := new(NewClass(old, (old.name,)), old.name)) is not None]
-    own = Places(folder).own
-    with only_studio(own) if own.is_dir() else nullcontext():
-        files = change_classes(folder, wanted)
+    with alone(folder):
+        files = change_classes(folder, wanted, keep=Places(folder).kept, about=about)
     tell(f"Changed {len(files)} files of {folder}." if files else "Nothing is to be changed.")

@@ -110,7 +110,8 @@ def evaluate(
     """Compare predictions with the masks of a dataset, class by class.
 
     Prints accuracy, mean recall and mean IoU (both without classes marked rare), and whether they are what
-    the model expected of itself; saves confusion.png and gallery.png with the best and worst images.
+    the model expected of itself; saves confusion.png and gallery.png with the best and worst images. Masks
+    that are predictions which somebody accepted in the studio are left out.
 
     Example: [b]multiutility evaluate model.safetensors DIR --split validation[/b]
     """
@@ -136,6 +137,8 @@ def evaluate(
         show_json({**scores, "skipped": [one.to_dict() for one in skipped]})
     else:
         show_scores(scores)
+        if found.accepted:
+            tell(f"Not scored: {accepted_text(len(found.accepted))}")
         if found.expected:
             tell(judged_text(found.expected))
     if not no_pictures:
@@ -144,6 +147,15 @@ def evaluate(
         with writing(outputs):
             save_evaluation(found, predictor, dataset, place, cores(jobs), kept)
         tell(f"Pictures: {place}")
+
+
+def accepted_text(count: int) -> str:
+    """Return how masks are called that are predictions which somebody accepted."""
+    return (
+        "1 mask that is an accepted prediction"
+        if count == 1
+        else f"{count} masks that are accepted predictions"
+    )
 
 
 def photo_sources(given: Sequence[Path], photos: Sequence[FilePhoto], model: Path) -> Sources:

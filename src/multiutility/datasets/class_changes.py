@@ -18,6 +18,8 @@ from multiutility.datasets.classes import Classes, LabelClass, color_text
 from multiutility.datasets.contents import (
     ASIDE,
     CLASSES,
+    FILES,
+    FOLDERS,
     Contents,
     ImageNames,
     Labels,
@@ -32,6 +34,8 @@ from multiutility.kinds.objects import labels_of
 from multiutility.transactions import Change, changing
 
 T = TypeVar("T")
+# All that has names or numbers of classes: what is written after a change is by the new ones.
+NAMING = (*FILES, *(f"{ASIDE}/{file}" for file in FILES), *(f"{folder}/*" for folder in FOLDERS))
 # Rows of a table, each with its entry; None for one that is to be added.
 Placed: TypeAlias = list[tuple[int | None, T]]
 
@@ -100,7 +104,7 @@ def change_classes(
     if contents.classes is None or contents.problems:
         raise first_of(contents.problems)
     change = Relabeling.of(contents.classes, wanted, looked)
-    with changing(folder, keep, about) as files:
+    with changing(folder, keep, about, NAMING) as files:
         write_class_table(folder, wanted, change, files)
         write_tables(folder, contents, change, files)
         write_indices(folder, contents, change, files)

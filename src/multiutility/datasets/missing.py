@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from multiutility.datasets.accepted import FILE as ACCEPTED
+from multiutility.datasets.accepted import accepted_images
 from multiutility.datasets.contents import ASIDE, SPLITS, Contents, ImageNames, is_blank, read_contents
 from multiutility.datasets.folder import first_of
 from multiutility.datasets.sheets import Row, Sheet
@@ -52,6 +54,8 @@ def rename_image(folder: Path, old: str, new: str, keep: Path | None = None) -> 
                 content = renamed(path, old, new)
                 if content != path.read_bytes():
                     change.write(file, content)
+        if {old, new} & accepted_images(folder):
+            change.write(ACCEPTED, renamed(folder / ACCEPTED, old, new, only=True))
         parts = [*((one.folder, contents.files[kind]) for kind, one in INDEX_IMAGES.items())]
         for part, files in [*parts, ("instances", contents.instances)]:
             if old in files:
@@ -156,12 +160,17 @@ def with_rows(sheet: Sheet | None, source: Sheet, rows: list[Row]) -> bytes:
     return wider.content([*old, *laid])
 
 
-def renamed(path: Path, old: str, new: str) -> bytes:
-    """Return what a table or split is if an image has another name."""
-    sheet = read_lines(path) if path.parent.name == SPLITS else read_sheet(path)
-    names = ImageNames(())
-    rows = [
-        sheet.row((new,), row) if any(row) and names.find(sheet.fields(row)[0], []) == old else row
-        for row in sheet.rows
-    ]
+def renamed(path: Path, old: str, new: str, only: bool = False) -> bytes:
+    """Return what a table or split is if an image has another name.
+
+    With ``only``, what it said of the new name until now goes: a mask that was there is no more.
+    """
+    sheet, names = read_lines(path) if path.parent.name == SPLITS else read_sheet(path), ImageNames(())
+    rows = []
+    for row in sheet.rows:
+        image = names.find(sheet.fields(row)[0], []) if any(row) else None
+        if image == old:
+            rows.append(sheet.row((new,), row))
+        elif image != new or not only:
+            rows.append(row)
     return content_of(sheet, rows)

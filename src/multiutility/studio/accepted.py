@@ -1,29 +1,24 @@
-"""Images whose masks are predictions that somebody accepted: they are learned from, but never scored.
-
-The table ``studio/accepted.csv`` of the dataset folder has the column ``image``. Rows of images that are
-gone, or that have no mask, say nothing.
-"""
+"""The table of images whose masks are predictions that were accepted, as the studio reads and writes it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from multiutility.datasets.accepted import COLUMN, accepted_images
 from multiutility.datasets.errors import DatasetError
-from multiutility.datasets.tables import read_table, write_table
-from multiutility.studio.places import set_aside
+from multiutility.datasets.tables import write_table
+from multiutility.studio.places import Places, set_aside
 from multiutility.studio.stamps import Stamp, stamp
-
-COLUMN = "image"
 
 
 class Accepted:
     """The table, read again when it has changed."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, places: Places) -> None:
+        self._folder = places.folder
+        self._path = places.accepted
         self._lock = threading.Lock()
         self._stamp: Stamp | None = None
         self._names: frozenset[str] = frozenset()
@@ -59,11 +54,10 @@ class Accepted:
         if now is None:
             self._names = frozenset()
         elif now != self._stamp:
-            problems: list[DatasetError] = []
-            rows = [row for _, (row,) in read_table(self._path, (COLUMN,), (), problems)]
-            if problems:
-                set_aside(self._path, problems[0])
-                now, rows = None, []
-            self._names = frozenset(rows)
+            try:
+                self._names = accepted_images(self._folder)
+            except DatasetError as error:
+                set_aside(self._path, error)
+                now, self._names = None, frozenset()
         self._stamp = now
         return self._names

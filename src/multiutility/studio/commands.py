@@ -16,7 +16,8 @@ from multiutility.datasets.formats import FORMATS
 from multiutility.studio.answers import read_json_body
 from multiutility.studio.marks import mapping
 from multiutility.studio.places import Places
-from multiutility.studio.training import PATIENCE, BusyError, last_lines
+from multiutility.studio.processes import end, last_lines
+from multiutility.studio.training import BusyError
 
 # Tables of what is left out are not broken into short lines: the page does that.
 COLUMNS = "1000"
@@ -80,12 +81,7 @@ class Commands:
         if self._process is None or self._follower is None or self._state["status"] != "running":
             return
         self._state["status"] = "cancelled"
-        self._process.terminate()
-        try:
-            await asyncio.wait_for(asyncio.shield(self._follower), PATIENCE)
-        except TimeoutError:
-            self._process.kill()
-            await self._follower
+        await end(self._process, self._follower)
 
     async def _follow(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None  # it is a pipe

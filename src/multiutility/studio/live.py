@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multiutility.datasets.images import read_mask
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
-from multiutility.studio.training import last_lines
+from multiutility.studio.processes import last_lines
 
 Phase: TypeAlias = Literal["off", "starting", "learning", "ready", "again", "failed"]
 
@@ -57,7 +57,7 @@ class Live:
         if self.on:
             return
         self._options, self._deaths = options, 0
-        await self._set("starting", picture=None, text="")
+        await self._set("starting", picture=None, text="", skipped=[])
         self._keeper = asyncio.create_task(self._keep())
 
     async def stop(self) -> None:
@@ -80,10 +80,10 @@ class Live:
         self._open = name
         await self._tell({"open": name})
 
-    async def changed(self, *names: str) -> None:
-        """Learn from pictures whose annotations have been written."""
-        if self.on and names:
-            await self._tell({"changed": names, "open": self._open})
+    async def changed(self) -> None:
+        """Look what has been written in the folder, and learn from it."""
+        if self.on:
+            await self._tell({"open": self._open})
 
     def picture(self, name: str) -> NDArray[np.uint8]:
         """Return the prediction of the open picture; raises ``LookupError`` if it is of another one."""
@@ -126,7 +126,7 @@ class Live:
                 await self._set("failed", text=f"The live learner has ended {self._deaths} times: {text}")
                 return
             told = "The live learner has ended, and is started again; nothing is lost."
-            await self._set("again", text=told, picture=None, stage=None)
+            await self._set("again", text=told, picture=None, stage=None, skipped=[])
             await asyncio.sleep(PAUSE)
 
     async def _follow(self) -> list[str]:
@@ -156,6 +156,14 @@ class Live:
         elif kind == "stage":
             phase: Phase = "learning" if event["stage"] != "predicting" else "ready"
             await self._set(phase, stage=event)
+        elif kind == "anew":
+            # What was shown is of other labels.
+            await self._set("learning", picture=None, text=event["text"], stage=None)
+        elif kind == "skipped":
+            await self._set(self._state["phase"], skipped=[*self._state["skipped"], *event["files"]])
+        elif kind == "mended":
+            left = [one for one in self._state["skipped"] if one["image"] not in event["images"]]
+            await self._set(self._state["phase"], skipped=left)
         elif kind in ("error", "note"):
             await self._set(self._state["phase"], text=event["text"])
         elif kind == "model":

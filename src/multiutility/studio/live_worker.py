@@ -1,15 +1,15 @@
 """The resident learner: learns once, then goes on with every change, and predicts the open picture first.
 
 Runs as ``python -m multiutility.studio.live_worker FOLDER OPTIONS``. It is told a line of JSON a time on its
-standard input, ``{"changed": [names], "open": name}``, tells in the same way how far it is, and ends when the
-input does, which is when the studio has ended, however that happened.
+standard input, ``{"open": name}``, whenever something has been written or another picture is looked at, and
+finds out itself what has changed. It tells in the same way how far it is, and ends when the input does, which
+is when the studio has ended, however that happened.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import shutil
 import sys
 import threading
@@ -17,12 +17,13 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from multiutility.datasets.classes import Classes
 from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.datasets.images import write_mask
-from multiutility.datasets.soundness import Skipped
+from multiutility.datasets.soundness import Skipped, sound_part
 from multiutility.kinds import PixelAnnotation
 from multiutility.studio.accepted import Accepted
 from multiutility.studio.annotations import opened
@@ -30,11 +31,15 @@ from multiutility.studio.held_out import training_images
 from multiutility.studio.options import Options
 from multiutility.studio.places import Places
 from multiutility.studio.predictions import Predictions
-from multiutility.studio.worker import Reporter
+from multiutility.studio.stamps import stamp
+from multiutility.studio.worker import Reporter, fit
 from multiutility.vision.photo import FilePhoto
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto
+
+# What is said of an image, to be compared.
+Said: TypeAlias = tuple[Any, ...]
 
 # Passes before the first new picture, and between two looks at what else has changed.
 FIRST, SLICE = 2, 4
@@ -43,36 +48,30 @@ SLICES = 25
 
 
 class Orders:
-    """What the studio has asked for and nobody has seen to; later orders of the same kind come on top."""
+    """What the studio has asked for and nobody has seen to, and the picture that is open there."""
 
     def __init__(self) -> None:
-        self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
         self.open: str | None = None
+        self._news = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         # Not by sys.stdin, whose lock would be held when the process ends by itself.
         with os.fdopen(os.dup(0), "rb") as lines:
             for line in lines:
-                self._lines.put(json.loads(line))
+                self.open = json.loads(line)["open"]
+                self._news.set()
         os._exit(0)
 
     @property
     def waiting(self) -> bool:
         """Whether there is something new."""
-        return not self._lines.empty()
+        return self._news.is_set()
 
-    def take(self) -> list[str]:
-        """Wait for orders; return the names of pictures that have changed. The open one is kept."""
-        changed: dict[str, None] = {}
-        first = True
-        while first or self.waiting:
-            first = False
-            order = self._lines.get()
-            assert order is not None  # the process ends before that
-            changed |= dict.fromkeys(order.get("changed", []))
-            self.open = order.get("open", self.open)
-        return list(changed)
+    def take(self) -> None:
+        """Wait for orders: whoever does looks at all there is then."""
+        self._news.wait()
+        self._news.clear()
 
 
 class Resident:
@@ -82,30 +81,30 @@ class Resident:
         self.places, self.options, self.reporter = Places(folder), options, reporter
         self.orders = Orders()
         self.model: Segmenter | None = None
-        self._pending: dict[str, None] = {}
+        self._learned: dict[str, Said] = {}
         self._turn = 0
         shutil.rmtree(self.places.live, ignore_errors=True)
         self.places.live.mkdir(parents=True)
 
     def run(self) -> None:
         """Learn, then follow all that changes, for ever."""
-        self.attempt(None)
         while True:
-            self.attempt(self.orders.take())
+            self.attempt()
+            self.orders.take()
 
-    def attempt(self, changed: Sequence[str] | None) -> None:
-        """Learn from what has changed, None for all; what goes wrong is told, and the model stays."""
+    def attempt(self) -> None:
+        """Learn from what has changed, at first from all; what goes wrong is told, and the model stays."""
         try:
-            if self.model is None or changed is None:
+            if self.model is None:
                 self.fit()
             else:
-                self.refit(changed)
+                self.refit(self.model)
         except (ValueError, OSError) as error:
             self.reporter.send("error", text=str(error))
 
     def fit(self) -> None:
         """Learn from nothing, and choose everything anew."""
-        part = self._part(opened(self.places.folder))
+        whole = self._part(opened(self.places.folder))
         model = Segmenter(
             features=self.options.features,
             n_superpixels=self.options.superpixels,
@@ -114,32 +113,28 @@ class Resident:
             warm_start=True,
             progress=self.reporter.stage,
         )
-        self.model = model.fit(part)
-        self._pending.clear()
+        now = states(whole)
+        part = fit(model, whole, self.reporter)
+        self.model, self._learned = model, now
         self.show(final=True)
         self.keep(part)
 
-    def refit(self, changed: Sequence[str]) -> None:
+    def refit(self, model: Segmenter) -> None:
         """Go on with what has changed: the open picture is predicted after a few passes, and at the end."""
-        dataset, model = opened(self.places.folder), self.model
-        assert model is not None  # see attempt
-        begin, part = time.perf_counter(), self._part(dataset)
-        learned = {one.photo.name for one in model.kept_.training.photos} if model.kept_ else set()
-        # Those that could not be read at first come again with the next change.
-        self._pending |= dict.fromkeys(changed)
-        names = [name for name in self._pending if name in part.names or name in learned]
-        if model.classes_.names != dataset.classes.names[: len(model.classes_)]:
-            self.reporter.send(
-                "note", text="The labels are other ones than before: everything is learned anew."
-            )
+        begin, dataset = time.perf_counter(), opened(self.places.folder)
+        part = self._part(dataset)
+        if meanings(dataset.classes)[: len(model.classes_)] != meanings(model.classes_):
+            text = "The labels are other ones than before: everything is learned anew."
+            self.reporter.send("anew", text=text)
             self.fit()
             return
-        if not names:
+        now = states(part)
+        changed = [name for name in self._learned | now if self._learned.get(name) != now.get(name)]
+        if not changed and len(dataset.classes) == len(model.classes_):
             self.show(final=True)
             return
-        photos = [annotated(part[name]) if name in part.names else gone(dataset[name]) for name in names]
-        model.refit_photos(photos, dataset.classes, max_passes=FIRST)
-        self._pending.clear()
+        self._take_in(model, part, changed)
+        self._learned = now
         self.show(final=False, seconds=time.perf_counter() - begin)
         for _ in range(SLICES):
             if self.orders.waiting:
@@ -184,7 +179,8 @@ class Resident:
             }
         )
         self.model.save(self.places.model)
-        learned = [sample.name for sample in part if sample.kinds]
+        skipped = self.reporter.skipped
+        learned = [sample.name for sample in part if sample.kinds and sample.name not in skipped]
         facts = {"n_images": self.model.n_images_, "features": self.options.features, "learned": learned}
         self.places.write_facts({**facts, "seconds": 0.0})
         self.reporter.send("model", n_images=self.model.n_images_)
@@ -193,7 +189,21 @@ class Resident:
         self._predict(names, len(dataset))
 
     def _part(self, dataset: DatasetFolder) -> DatasetFolder:
-        return training_images(dataset, self.options, Accepted(self.places.accepted).names())
+        return training_images(dataset, self.options, Accepted(self.places).names())
+
+    def _take_in(self, model: Segmenter, part: DatasetFolder, changed: Sequence[str]) -> None:
+        """Go on with images that have changed, or are not there any more; skip those that cannot be read."""
+        here = part.select(name for name in changed if name in part)
+        removed = [gone(name) for name in changed if name not in here]
+        try:
+            model.refit_photos([*map(annotated, here), *removed], part.classes, max_passes=FIRST)
+        except DatasetError:
+            here, skipped = sound_part(here)
+            if not skipped:
+                raise
+            self.reporter.skip(*skipped)
+            model.refit_photos([*map(annotated, here), *removed], part.classes, max_passes=FIRST)
+        self.reporter.mended(*here.names)
 
     def _skip(self, sample: Sample, error: DatasetError) -> None:
         self.reporter.skip(Skipped(sample.name, str(error)))
@@ -210,9 +220,27 @@ def annotated(sample: Sample) -> AnnotatedPhoto:
     return AnnotatedPhoto(FilePhoto(sample.name, sample.path), sample.annotation)
 
 
-def gone(sample: Sample) -> AnnotatedPhoto:
-    """Return a picture that is not learned from any more."""
-    return AnnotatedPhoto(FilePhoto(sample.name, sample.path), PixelAnnotation)
+def gone(name: str) -> AnnotatedPhoto:
+    """Return a picture that is not learned from any more, and need not be there; it is known by its name."""
+    return AnnotatedPhoto(FilePhoto(name, Path(name)), PixelAnnotation)
+
+
+def states(part: DatasetFolder) -> dict[str, Said]:
+    """Return what is said of each annotated image; index images, and the image itself, by their stamps."""
+    return {
+        sample.name: (
+            stamp(sample.path),
+            tuple((kind, stamp(path)) for kind, path in sample.files.items()),
+            tuple((kind, tuple(entry for _, entry in rows)) for kind, rows in sample.rows.items()),
+        )
+        for sample in part
+        if sample.kinds
+    }
+
+
+def meanings(classes: Classes) -> list[tuple[str, str, bool]]:
+    """Return what annotations mean by classes; colors are nothing to learn from."""
+    return [(one.name, one.kind, one.rare) for one in classes]
 
 
 def main() -> None:

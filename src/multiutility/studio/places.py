@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+from multiutility.datasets.accepted import FILE as ACCEPTED
 from multiutility.datasets.tables import write_text
 from multiutility.vision.cache import cache_folder
 
@@ -39,7 +40,7 @@ class Places:
         self.events = self.own / "events.jsonl"
         self.predictions = self.own / "predictions"
         self.kept = self.own / "undo"
-        self.accepted = self.own / "accepted.csv"
+        self.accepted = folder / ACCEPTED
         self.live = self.own / "live"
 
     @property

@@ -14,14 +14,10 @@ from typing import Any, Literal, TypeAlias, get_args
 from multiutility.datasets.tables import write_text
 from multiutility.studio.options import Options
 from multiutility.studio.places import DAMAGES, Places, read_json, record, set_aside, write_json
+from multiutility.studio.processes import end, last_lines
 
 Event: TypeAlias = dict[str, Any]
 Status: TypeAlias = Literal["none", "running", "done", "failed", "cancelled", "interrupted"]
-
-# Seconds after which a process that was asked to end is made to.
-PATIENCE = 5.0
-# Lines of errors that are kept: the last ones say what happened.
-ERROR_LINES = 12
 
 
 class BusyError(RuntimeError):
@@ -57,6 +53,11 @@ class Training:
         """Return how the last training stands, as JSON."""
         return {**self._job, "n_events": len(self._events)}
 
+    def progress(self) -> dict[str, Any]:
+        """Return how the last training stands, and which stage it has come to, for a line on every page."""
+        stages = (event for event in reversed(self._events) if event["type"] == "stage")
+        return {"status": self._job["status"], "stage": next(stages, None) if self.running else None}
+
     async def start(self, options: Options) -> None:
         """Start a process; raises ``BusyError`` if there is one."""
         if self.running:
@@ -84,12 +85,7 @@ class Training:
             return
         has_model = any(event["type"] == "model" for event in self._events)
         self._job["status"] = "done" if has_model else "cancelled"
-        self._process.terminate()
-        try:
-            await asyncio.wait_for(asyncio.shield(self._follower), PATIENCE)
-        except TimeoutError:
-            self._process.kill()
-            await self._follower
+        await end(self._process, self._follower)
 
     async def dismiss(self) -> None:
         """Forget an interrupted or failed training."""
@@ -156,14 +152,6 @@ class Training:
         async with self._changed:
             self._events.append(event)
             self._changed.notify_all()
-
-
-async def last_lines(stream: asyncio.StreamReader) -> list[str]:
-    """Return the last lines of a stream when it ends."""
-    lines: list[str] = []
-    async for line in stream:
-        lines = [*lines[1 - ERROR_LINES :], line.decode("utf-8", "replace").rstrip()]
-    return lines
 
 
 def checked_job(data: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from multiutility.datasets.missing import images_aside, put_back, rename_image, 
 from multiutility.kinds import TABLES
 from multiutility.studio.annotations import Annotations, classes_version
 from multiutility.studio.answers import answer, read_json_body
+from multiutility.studio.live import Live
 from multiutility.studio.marks import listed, mapping
 from multiutility.studio.places import Places
 from multiutility.studio.training import BusyError, Training
@@ -24,11 +25,15 @@ from multiutility.transactions import undo, undoable
 
 
 class Upkeep:
-    """Changes that rewrite many files at once, one at a time, and not while somebody learns from them."""
+    """Changes that rewrite many files at once, one at a time, and not while a training reads them.
 
-    def __init__(self, annotations: Annotations, training: Training, places: Places) -> None:
+    Live mode follows: where labels mean something else then, it learns everything anew.
+    """
+
+    def __init__(self, annotations: Annotations, training: Training, live: Live, places: Places) -> None:
         self._annotations = annotations
         self._training = training
+        self._live = live
         self._folder = places.folder
         self._kept = places.kept
 
@@ -45,6 +50,7 @@ class Upkeep:
     async def add(self, request: Request) -> Response:
         """Add a class; a training that is under way does without it."""
         await run_in_threadpool(self._annotations.add_class, await read_json_body(request), self._kept)
+        await self._live.changed()
         return await answer(self._state, status=201)
 
     async def change(self, request: Request) -> Response:
@@ -67,6 +73,7 @@ class Upkeep:
         if self._training.running:
             raise BusyError("training is under way: wait for it, or cancel it, then change labels and files")
         await run_in_threadpool(self._alone, work, data)
+        await self._live.changed()
         return await answer(self._state)
 
     def _alone(self, work: Callable[[Any], None], data: Any) -> None:

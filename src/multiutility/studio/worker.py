@@ -43,6 +43,11 @@ class Reporter:
         self._stage, self._begin, self._last = "", 0.0, 0.0
         self._skipped: set[str] = set()
 
+    @property
+    def skipped(self) -> frozenset[str]:
+        """Images that are left out."""
+        return frozenset(self._skipped)
+
     def skip(self, *skipped: Skipped) -> None:
         """Tell which images are left out, once of each."""
         new = [one for one in skipped if one.image not in self._skipped]
@@ -51,6 +56,13 @@ class Reporter:
             place = f"{self._folder}{os.sep}"
             files = [{"image": one.image, "why": one.why.replace(place, "", 1)} for one in new]
             self.send("skipped", files=files)
+
+    def mended(self, *names: str) -> None:
+        """Tell which images are not left out any more."""
+        back = self._skipped.intersection(names)
+        if back:
+            self._skipped -= back
+            self.send("mended", images=sorted(back))
 
     def send(self, kind: str, **content: Any) -> None:
         """Send a message."""
@@ -84,7 +96,7 @@ class Reporter:
 def train(folder: Path, options: Options, reporter: Reporter) -> None:
     """Learn from a dataset, and write the model, and what it is made of."""
     begin, places = time.perf_counter(), Places(folder)
-    part = training_images(opened(folder), options, Accepted(places.accepted).names())
+    part = training_images(opened(folder), options, Accepted(places).names())
     model = Segmenter(
         features=options.features,
         n_superpixels=options.superpixels,
@@ -96,7 +108,7 @@ def train(folder: Path, options: Options, reporter: Reporter) -> None:
     )
     if not options.resume:
         places.checkpoint.unlink(missing_ok=True)
-    part = fit(model, part, places, reporter)
+    part = fit(model, part, reporter)
     learned = [sample.name for sample in part if sample.kinds]
     model.save(places.model)
     facts = {
@@ -109,8 +121,8 @@ def train(folder: Path, options: Options, reporter: Reporter) -> None:
     reporter.send("model", n_images=model.n_images_, seconds=facts["seconds"])
 
 
-def fit(model: Segmenter, part: DatasetFolder, places: Places, reporter: Reporter) -> DatasetFolder:
-    """Learn from all images that can be read, and return these."""
+def fit(model: Segmenter, part: DatasetFolder, reporter: Reporter) -> DatasetFolder:
+    """Learn from all images that can be read, and return these; others are told to the reporter."""
     try:
         model.fit(part)
         return part
@@ -123,8 +135,9 @@ def fit(model: Segmenter, part: DatasetFolder, places: Places, reporter: Reporte
     except CheckpointError as error:
         # Annotated meanwhile, most likely; features that were computed are used again in any case.
         reporter.send("note", text=f"Training begins anew, as it cannot go on: {error}")
-    places.checkpoint.unlink(missing_ok=True)
-    return fit(model, part, places, reporter)
+    if model.checkpoint is not None:
+        Path(model.checkpoint).unlink(missing_ok=True)
+    return fit(model, part, reporter)
 
 
 def predict(folder: Path, reporter: Reporter) -> None:

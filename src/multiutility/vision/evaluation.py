@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray
+from multiutility.datasets.accepted import accepted_images
 from multiutility.datasets.classes import Classes
 from multiutility.datasets.folder import DatasetFolder, Sample
 from multiutility.metrics import (
@@ -32,7 +33,8 @@ class Evaluation:
     """Confusion of a dataset's masks with predictions, and the accuracy on each image.
 
     ``matrix`` has a row and a column for each of ``names``: the dataset's classes first, then those that only
-    the model knows; they never are right. ``about`` is what the model tells of itself, if it does.
+    the model knows; they never are right. ``about`` is what the model tells of itself, if it does, and
+    ``accepted`` names images that were left out, as their masks are predictions that somebody accepted.
     """
 
     classes: Classes
@@ -40,6 +42,7 @@ class Evaluation:
     matrix: FloatArray
     accuracies: dict[str, float]
     about: Mapping[str, Any] = field(default_factory=dict)
+    accepted: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -92,6 +95,7 @@ class Evaluation:
         scores = {
             **self.measures,
             "n_images": len(self.accuracies),
+            "n_accepted": len(self.accepted),
             "classes": {
                 name: {"recall": defined(recalls[k]), "iou": defined(unions[k]), "pixels": int(pixels[k])}
                 for k, name in enumerate(self.classes.names)
@@ -118,12 +122,18 @@ def evaluate(
 ) -> Evaluation:
     """Compare predictions with the masks of a dataset; images without a mask are left out.
 
+    So are masks that are accepted predictions, by ``studio/accepted.csv`` of the dataset: that they are like
+    predictions says nothing.
+
     Classes are matched by name: where the model gives a label that the dataset does not have, it is wrong.
     """
     names = joint_names(dataset.classes, predictor.classes, str(dataset.path))
     matrix, accuracies = np.zeros((len(names), len(names))), {}
     translate = label_translation(predictor.classes, names)
-    for sample, prediction in predictions(predictor, dataset, n_jobs, store, progress):
+    known = accepted_images(dataset.path)
+    accepted = tuple(sample.name for sample in dataset if "mask" in sample.kinds and sample.name in known)
+    scored = dataset.select(name for name in dataset.names if name not in known)
+    for sample, prediction in predictions(predictor, scored, n_jobs, store, progress):
         truth = sample.mask()
         assert truth is not None  # only samples with masks are evaluated
         if truth.any():
@@ -131,8 +141,9 @@ def evaluate(
             accuracies[sample.name] = accuracy(one)
             matrix += one
     if not accuracies:
-        raise ValueError(f"{dataset.path}: no image has a mask: there is nothing to compare with")
-    return Evaluation(dataset.classes, names, matrix, accuracies, predictor.about)
+        but = " but accepted predictions" if accepted else ""
+        raise ValueError(f"{dataset.path}: no image has a mask{but}: there is nothing to compare with")
+    return Evaluation(dataset.classes, names, matrix, accuracies, predictor.about, accepted)
 
 
 def predictions(

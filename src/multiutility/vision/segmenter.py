@@ -44,13 +44,13 @@ from multiutility.vision.parameters import MADE_BY, ClassWeight, check_parameter
 from multiutility.vision.photo import ImageArray, photos
 from multiutility.vision.predictor import Prediction, Predictor, Progress
 from multiutility.vision.refinements import chosen_refinement
-from multiutility.vision.refitting import KeptFit
+from multiutility.vision.refitting import KeptFit, Refitting, same
 from multiutility.vision.remote import predictions
 from multiutility.vision.store import FeatureStore
 from multiutility.vision.training_set import AnnotatedPhoto, StageProgress, TrainingSet, annotated_photos
 
 
-class Segmenter(BaseEstimator):
+class Segmenter(Refitting, BaseEstimator):
     """Learns to label the pixels of images, from masks, boxes, seeds and tags in any mix.
 
     Images are cut into superpixels, whose features go into a ``MultiUtilitySSVM``. Losses count shares of the
@@ -134,10 +134,6 @@ class Segmenter(BaseEstimator):
     The last three are there after ``fit`` only, and not after ``load``.
     """
 
-    classes_: Classes
-    predictor_: Predictor
-    kept_: KeptFit | None
-
     def __init__(
         self,
         features: str | Preset = "deep",
@@ -213,74 +209,12 @@ class Segmenter(BaseEstimator):
         warn_unidentified(unidentified_annotations(annotations, len(named), named.other), named.names)
         return self.fit_prepared(self.prepare(annotated, named))
 
-    def refit(
-        self,
-        images: Sequence[str | Path | ImageArray],
-        annotations: Sequence[PixelAnnotation],
-        *,
-        classes: Classes | Sequence[str] | None = None,
-    ) -> Self:
-        """Learn on from the last ``fit`` or ``refit``, with images that are new or annotated otherwise.
-
-        All other images stay as they are, and so does all that ``fit`` chose, features included: it takes a
-        small part of the time. An empty annotation takes an image out. Files are known by the paths that were
-        given to ``fit`` (for a dataset, by the names of its images), arrays by their pixels. ``classes`` may
-        have more than before, after the others.
-
-        >>> from multiutility.vision.features.descriptors.color_moments import ColorMean
-        >>> from multiutility.vision.features.descriptors.boundary import Boundary
-        >>> from multiutility.vision.features.descriptors.constant import Constant
-        >>> from multiutility.vision.regions.superpixels import Slic
-        >>> colors = Preset("colors", Slic(8), nodes=(ColorMean(), Constant()), edges=(Boundary(),))
-        >>> image = np.repeat([[[20] * 3] * 16 + [[200] * 3] * 16], 32, axis=0).astype(np.uint8)
-        >>> halves = np.repeat([[1] * 16 + [2] * 16], 32, axis=0).astype(np.uint8)
-        >>> model = Segmenter(colors, warm_start=True)
-        >>> model = model.fit([image], [PixelAnnotation(mask=halves)], classes=["dark", "light"])
-        >>> model.predict([image])[0][0, [0, -1]]
-        array([1, 2], dtype=uint8)
-        >>> model = model.refit([image], [PixelAnnotation(mask=3 - halves)])
-        >>> model.predict([image])[0][0, [0, -1]]
-        array([2, 1], dtype=uint8)
-        """
-        if len(images) != len(annotations):
-            raise ValueError(f"{len(images)} images, but {len(annotations)} annotations")
-        pairs = zip(photos(images), annotations, strict=True)
-        named = classes if classes is None or isinstance(classes, Classes) else Classes.from_names(classes)
-        return self.refit_photos([AnnotatedPhoto(p, partial(same, a)) for p, a in pairs], named)
-
-    def refit_photos(
-        self,
-        changed: Sequence[AnnotatedPhoto],
-        classes: Classes | None = None,
-        max_passes: int | None = None,
-    ) -> Self:
-        """Learn on: the same as ``refit``, from photos whose annotations are read when they are needed.
-
-        With ``max_passes``, it ends after so many at the latest, and the next call goes on.
-        """
-        kept = vars(self).get("kept_")
-        if kept is None:
-            raise ValueError("there is no fit to go on from: call fit, with warm_start=True")
-        now = kept.training.classes if classes is None else classes
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnmetCoverWarning)
-            found: KeptFit = kept.follow(changed, now, self._feature_store(), self.n_jobs, max_passes)
-        self.objective_ = found.units.objective(found.learner.objective_)
-        self.n_iter_, self.n_images_, self.classes_ = found.learner.n_iter_, found.n_images, now
-        self.predictor_ = replace(self.predictor_, classes=now, weights=found.weights())
-        self.kept_ = found
-        return self
-
     def prepare(self, annotated: Sequence[AnnotatedPhoto], classes: Classes) -> TrainingSet:
         """Compute the features of images; what this takes is the first part of ``fit``."""
         chosen = self.features
         named = preset(chosen, n_superpixels=self.n_superpixels) if isinstance(chosen, str) else chosen
         how = (self.random_state, self.n_jobs, self._feature_store(), self.progress, self.executor)
         return TrainingSet.prepare(annotated, classes, named, self.max_side, *how)
-
-    def _feature_store(self) -> FeatureStore:
-        limit, shared = self.memory_limit, self.executor is not None
-        return FeatureStore(self.store, half=self.half, memory_limit=limit, piecewise=shared)
 
     def fit_prepared(self, training: TrainingSet, learner: Learner = multi_utility) -> Self:
         """Learn from prepared images: the second part of ``fit``. Another ``learner`` may take our place."""
@@ -338,6 +272,7 @@ class Segmenter(BaseEstimator):
     def evaluate(self, dataset: DatasetFolder) -> ScoreTable:
         """Compare predictions with the masks of a dataset.
 
+        Masks that are predictions which somebody accepted in the studio are left out: ``n_accepted`` of them.
         Returns ``accuracy``, ``mean_recall``, ``mean_iou``, ``n_images``, for each of ``classes`` its
         ``recall``, ``iou`` and ``pixels``, and as ``expected``, for each measure that ``estimate_`` has, the
         value, ``low``, ``high``, and whether the score is ``inside``; see ``Evaluation``.
@@ -401,8 +336,3 @@ class Segmenter(BaseEstimator):
 
     def _note(self, stage: str) -> Progress | None:
         return None if self.progress is None else partial(self.progress, stage)
-
-
-def same(annotation: PixelAnnotation) -> PixelAnnotation:
-    """Return the annotation itself."""
-    return annotation

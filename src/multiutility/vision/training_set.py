@@ -125,7 +125,9 @@ class TrainingSet:
         """Return the annotation of a photograph at the size of its regions."""
         one = self.photos[n]
         height, width = self.prepared[n].regions.shape
-        return resized(one.annotation(), one.photo.size(), (height, width))
+        annotation = one.annotation()
+        # Nothing has no size: a photograph that is not learned from any more need not be there.
+        return annotation if annotation.empty else resized(annotation, one.photo.size(), (height, width))
 
     def rehearsals(self, beta: float) -> list[list[Annotation]]:
         """Return, for each photograph with a mask, what it would have if it were annotated as the others."""

@@ -8,7 +8,7 @@ import { Completeness } from "./complete.js";
 import { copyMarks } from "./copy.js";
 import { openDocument } from "./document.js";
 import { lastChanged } from "./history.js";
-import { h, rove, toast } from "./dom.js";
+import { h, toast } from "./dom.js";
 import { Keyboard } from "./keyboard.js";
 import { Labels, isTagged, newLabelButton } from "./labels.js";
 import { Layers, valueColors } from "./layers.js";
@@ -19,28 +19,32 @@ import { sharesOf } from "./pixels.js";
 import { Pointer } from "./pointer.js";
 import { Regions } from "./regions.js";
 import { settings } from "./settings.js";
-import { changes, neighbor, placedMarks, state, updateImage } from "./state.js";
+import { changes, markKinds, neighbor, placedMarks, state, updateImage } from "./state.js";
 import { countStrokes } from "./strokes.js";
+import { Toolbar } from "./toolbar.js";
 import { TOOLS } from "./tools.js";
 import { Viewport } from "./viewport.js";
 import { WAYS } from "./ways.js";
 
-const COVERED = "This picture has a mask, which says more than tags, areas, boxes, points and scribbles: they add nothing.";
+const COVERED = "This picture has a mask, which says more than all else: that adds nothing.";
+const INSTEAD = "A mask counts instead of all else that you have annotated here. To add to that, scribble.";
 
-export async function showAnnotate(view, name, tool, label) {
+export async function showAnnotate(name, tool, label) {
   const wanted = name ?? state.last ?? state.images[0]?.name;
   if (!name) {
     history.replaceState(null, "", `#/annotate/${encodeURIComponent(wanted)}`);
   }
-  if (tool in TOOLS) settings.tool = tool;
-  if (label) settings.label = label;
-  knowLabel();
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
-  state.last = wanted;
-  const page = new AnnotatePage(view, document, picture);
-  page.undoIfAsked();
-  return () => page.close();
+  return (view) => {
+    state.last = wanted;
+    if (tool in TOOLS) settings.tool = tool;
+    if (label) settings.label = label;
+    knowLabel();
+    const page = new AnnotatePage(view, document, picture);
+    page.undoIfAsked();
+    return () => page.close();
+  };
 }
 
 // The label that is drawn with is one of those that there are.
@@ -97,42 +101,20 @@ class AnnotatePage {
     this.canvas = h("canvas", { tabindex: "0", class: "picture", role: "application", "aria-label": `Picture ${document.name}`,
       "aria-describedby": "tool-hint" });
     this.hint = h("p", { id: "tool-hint", class: "hint" });
+    this.toolbar = new Toolbar(this);
     this.labels = this.makeLabels();
     this.complete = new Completeness(this);
     this.objects = new ObjectList(this);
     this.panels = { paint: new PaintPanel(this), areas: new AreaPanel(this) };
     view.replaceChildren(
       h("section", { class: "annotate" },
-        this.buildToolbar(),
+        this.toolbar.element,
         h("div", { class: "stage" }, this.canvas),
         h("aside", { class: "side", "aria-label": "Labels" }, this.hint, Object.values(this.panels).map((panel) => panel.element),
           h("div", { class: "side-head" }, h("h2", {}, "Labels"), h("span", { class: "muted small" }, "in picture")),
           this.complete.element, this.labels.element,
           h("div", { class: "row" }, newLabelButton((name) => this.added(name)), h("a", { class: "button quiet small", href: "#/labels" }, "Edit labels")),
           this.objects.element)));
-  }
-
-  buildToolbar() {
-    const { document } = this;
-    const button = (text, title, onclick, spoken = title) =>
-      h("button", { type: "button", title, "aria-label": spoken, onclick }, text);
-    this.buttons = Object.entries(TOOLS).map(([kind, { name, key }]) =>
-      h("button", { type: "button", role: "radio", "aria-checked": "false", "data-tool": kind, "aria-keyshortcuts": key,
-        onclick: () => this.use(kind) }, name, h("kbd", {}, key.toUpperCase())));
-    this.undoButton = button("↶", "Undo (Ctrl Z)", () => this.undo(), "Undo");
-    this.redoButton = button("↷", "Redo (Ctrl Shift Z)", () => document.redo(), "Redo");
-    return rove(h("div", { class: "toolbar", role: "toolbar", "aria-label": "Tools and views" },
-      button("‹", "Previous picture (,)", () => this.step(-1)),
-      button("›", "Next picture (.)", () => this.step(1)),
-      h("h1", { class: "title", title: document.name }, document.name),
-      h("span", { class: "muted" }, `${state.byName.get(document.name) + 1} of ${state.images.length}`),
-      h("span", { class: "grow" }),
-      h("div", { class: "tools", role: "radiogroup", "aria-label": "Tools" }, this.buttons),
-      button("Copy", "Copy tags, cover, boxes and points of the picture before", () => this.copy()),
-      this.undoButton, this.redoButton,
-      button("−", "Zoom out (−)", () => this.viewport.zoom(0.8), "Zoom out"),
-      button("+", "Zoom in (+)", () => this.viewport.zoom(1.25), "Zoom in"),
-      h("button", { type: "button", title: "Fit (F)", onclick: () => this.viewport.fit() }, "Fit")));
   }
 
   makeLabels() {
@@ -172,6 +154,7 @@ class AnnotatePage {
     // It is seen until the next one has come, but its keys are gone: strokes would have a label that nobody chose.
     this.canvas.style.pointerEvents = "none";
     this.keyboard.close();
+    this.complete.close();
     this.live.close();
     this.document.removeEventListener("change", this.onChange);
     window.removeEventListener("focus", this.onFocus);
@@ -184,9 +167,10 @@ class AnnotatePage {
   // Tools
 
   use(kind) {
+    this.keyboard.cancel();
     this.tool.leave?.();
     settings.tool = kind;
-    for (const button of this.buttons) button.setAttribute("aria-checked", button.dataset.tool === kind);
+    this.toolbar.choose(kind);
     this.panels.areas.element.hidden = kind !== "areas";
     this.wayChanged();
   }
@@ -305,16 +289,21 @@ class AnnotatePage {
 
   update() {
     const { document } = this;
-    const covered = settings.tool !== "mask" && this.painted.size > 0;
-    const way = WAYS[settings.ways[settings.tool]]?.hint ?? "";
-    this.hint.textContent = covered ? COVERED : `${TOOLS[settings.tool].hint} ${way}`.trim();
+    this.hint.textContent = this.advice();
     this.labels.update(document.marks, this.strokes, this.painted, settings.label, settings.tool === "tags");
     this.complete.update();
     this.panels.areas.update();
-    this.undoButton.disabled = !document.past.length && !lastChanged();
-    this.redoButton.disabled = !document.future.length;
+    this.toolbar.update();
     this.objects.update();
     this.redraw();
+  }
+
+  advice() {
+    const painting = settings.tool === "mask";
+    if (!painting && this.painted.size) return COVERED;
+    const way = WAYS[settings.ways[settings.tool]]?.hint ?? "";
+    const others = painting && (this.strokes.size || markKinds().some(({ name }) => this.document.marks[name].length));
+    return `${others ? INSTEAD : TOOLS[settings.tool].hint} ${way}`.trim();
   }
 
   updateAllPixels() {
@@ -346,7 +335,9 @@ class AnnotatePage {
   paint(context, unit) {
     const painting = settings.tool === "mask";
     this.live.draw(context);
-    if (settings.prediction && this.tool.ways) this.layers.predicted.draw(context, settings.opacity);
+    this.canvas.dataset.live = this.live.told;
+    // What is seen is of one model: that of live mode, if it is on.
+    if (settings.prediction && this.tool.ways && !this.live.visible) this.layers.predicted.draw(context, settings.opacity);
     this.layers.kinds.mask.draw(context, painting ? settings.opacity : 0.4);
     if (painting || this.painted.size) this.layers.unsaid.draw(context, 1);
     if (!painting) this.layers.kinds.scribbles.draw(context, 1);

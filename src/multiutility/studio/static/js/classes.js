@@ -2,14 +2,15 @@
 
 import { getJson } from "./api.js";
 import { ask, h, plural, toast } from "./dom.js";
-import { newLabelButton } from "./labels.js";
+import { kindText, newLabelButton, shortKindText } from "./labels.js";
 import { changeFolder, state } from "./state.js";
 
-const KINDS = { thing: "things, such as cows", stuff: "stuff, such as grass", either: "either" };
-
-export async function showClasses(view) {
-  const page = new ClassesPage(view, await getJson("/api/upkeep"));
-  return () => page.close();
+export async function showClasses() {
+  const upkeep = await getJson("/api/upkeep");
+  return (view) => {
+    const page = new ClassesPage(view, upkeep);
+    return () => page.close();
+  };
 }
 
 class ClassesPage {
@@ -74,7 +75,7 @@ class ClassesPage {
     const color = h("input", { type: "color", value: one.color, "aria-label": `Color of ${one.name}`,
       oninput: () => { one.color = color.value; this.tell(); } });
     const kind = h("select", { "aria-label": `What ${one.name} is`, onchange: () => { one.kind = kind.value; this.tell(); } },
-      Object.entries(KINDS).map(([value, text]) => h("option", { value, selected: value === one.kind }, text)));
+      state.dataset.class_kinds.map((value) => h("option", { value, title: kindText(value), selected: value === one.kind }, shortKindText(value))));
     const into = h("select", { "aria-label": `Merge ${one.name} into`, onchange: () => this.merge(n, Number(into.value)) },
       h("option", { value: "" }, "Merge into…"), wanted.map((other, k) => (k === n ? null : h("option", { value: k }, other.name))));
     const button = (text, title, action, disabled, kind = "") => h(

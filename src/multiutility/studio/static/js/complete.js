@@ -15,10 +15,12 @@ export class Completeness {
     window.addEventListener("keydown", this.listener);
   }
 
+  close() {
+    window.removeEventListener("keydown", this.listener);
+  }
+
   key(event) {
-    if (!this.element.isConnected) {
-      window.removeEventListener("keydown", this.listener);
-    } else if (event.key === KEY && !typing(event) && !event.ctrlKey && !event.metaKey && !this.box.disabled && !document.querySelector("dialog[open]")) {
+    if (event.key === KEY && !typing(event) && !event.ctrlKey && !event.metaKey && !this.box.disabled && !document.querySelector("dialog[open]")) {
       event.preventDefault();
       this.say(!this.box.checked);
     }

@@ -24,7 +24,7 @@ function told() {
 }
 
 channel.onmessage = ({ data }) => {
-  open.get(data.name)?.refresh();
+  open.get(data.name)?.refresh().catch((error) => toast(error.message, "bad"));
   saving.dispatchEvent(new CustomEvent("elsewhere", { detail: data.name }));
 };
 

@@ -5,11 +5,15 @@ import { h, toast } from "./dom.js";
 import { state } from "./state.js";
 
 const POLL = 700;
+const RETRY = 5000;
 const DOING = { export: "Exporting…", import: "Importing…", predict: "Coloring pictures…" };
 
-export async function showFiles(view) {
-  const page = new FilesPage(view, await getJson("/api/commands"));
-  return () => page.close();
+export async function showFiles() {
+  const job = await getJson("/api/commands");
+  return (view) => {
+    const page = new FilesPage(view, job);
+    return () => page.close();
+  };
 }
 
 class FilesPage {
@@ -109,7 +113,9 @@ class FilesPage {
       this.job = found;
       this.show();
     } catch (error) {
+      if (this.closed) return;
       toast(error.message, "bad");
+      this.timer = setTimeout(() => this.poll(), RETRY);
     }
   }
 }

@@ -27,7 +27,7 @@ function step() {
   const { images } = state;
   const done = images.filter(annotated).length;
   const goal = Math.min(ENOUGH, images.length);
-  const bare = images.find((image) => !annotated(image));
+  const bare = images.find((image) => !annotated(image) && !state.unreadable.has(image.name));
   const open = bare && link(`#/annotate/${encodeURIComponent(bare.name)}/tags`, done ? "Next picture" : "First picture");
   if (!classes.length) return ["First step: name what you want to find in these pictures.", null, [firstLabel()]];
   if (model) {
@@ -48,8 +48,11 @@ export function guide() {
 }
 
 // In place of a picture, as long as there is nothing to annotate it with.
-export function showFirstLabel(view) {
-  view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "First, a label"),
-    h("p", { class: "intro" }, "Name what you want to find in your pictures, such as sky, road or cow. More names can be added at any time."),
-    firstLabel()));
+export function showFirstLabel() {
+  return (view) => {
+    view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "First, a label"),
+      h("p", { class: "intro" }, "Name what you want to find in your pictures, such as sky, road or cow. More names can be added at any time."),
+      firstLabel()));
+    return null;
+  };
 }

@@ -10,9 +10,11 @@ import { TOOLS } from "./tools.js";
 
 const CELL = { width: 196, height: 178 };
 
-export function showGallery(view) {
-  const gallery = new Gallery(view);
-  return () => gallery.close();
+export function showGallery() {
+  return (view) => {
+    const gallery = new Gallery(view);
+    return () => gallery.close();
+  };
 }
 
 class Gallery {

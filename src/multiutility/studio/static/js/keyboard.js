@@ -12,7 +12,7 @@ export class Keyboard {
     this.page = page;
     this.cross = null;
     this.corner = false; // of a box, the first of two
-    page.canvas.addEventListener("blur", () => { this.cross = null; page.redraw(); });
+    page.canvas.addEventListener("blur", () => { this.cancel(); page.redraw(); });
     this.onKey = (event) => this.key(event);
     this.onKeyUp = (event) => { if (event.key === " ") page.pointer.space = false; };
     window.addEventListener("keydown", this.onKey);
@@ -84,9 +84,8 @@ export class Keyboard {
       this.click();
       return true;
     }
-    if (key === "Escape" && (this.cross || this.corner)) {
-      this.corner = false;
-      this.cross = null;
+    if (key === "Escape" && this.cross) {
+      this.cancel();
       page.redraw();
       return true;
     }
@@ -110,6 +109,7 @@ export class Keyboard {
     const { page } = this;
     if (page.kind === "boxes" && !this.corner) {
       this.corner = true;
+      this.before = page.document.past.length;
       page.document.hold();
       page.tool.down(this.cross, page.unit);
       return;
@@ -122,6 +122,17 @@ export class Keyboard {
     page.tool.up(this.cross, page.unit);
     page.document.release();
     page.update();
+  }
+
+  // A box with one corner was not meant, if somebody does something else then.
+  cancel() {
+    const { page, cross } = this;
+    this.cross = null;
+    if (!this.corner) return;
+    this.corner = false;
+    page.tool.up(cross, page.unit);
+    page.document.takeBack(this.before);
+    page.document.release();
   }
 
   draw(context, unit) {

@@ -62,14 +62,35 @@ export function isTagged(tag, name) {
   return (tag.label ?? tag) === name && tag.present !== 0;
 }
 
+// What a class may be: the server says which there are.
+const KIND_TEXTS = {
+  thing: "Things, such as cows: they can be counted",
+  stuff: "Stuff, such as grass: it has no shape",
+  either: "Either, such as trees: one alone, or a forest behind things",
+};
+
+export function kindText(kind) {
+  return KIND_TEXTS[kind] ?? kind;
+}
+
+export function shortKindText(kind) {
+  return kindText(kind).split(":")[0];
+}
+
+function kindChoices() {
+  return state.dataset.class_kinds.map((kind, n) => h("label", { class: "check" },
+    h("input", { type: "radio", name: "kind", value: kind, checked: n === 0 }), h("span", {}, kindText(kind))));
+}
+
 // Opens the dialog for a new label; `added` is told its name.
 export function newLabelButton(added) {
   const dialog = document.getElementById("class-dialog");
   const form = dialog.querySelector("form");
   const trouble = document.getElementById("class-trouble");
   const earlier = document.getElementById("class-earlier");
-  const open = async () => {
+  const open = () => {
     form.reset();
+    document.getElementById("class-kinds").replaceChildren(...kindChoices());
     trouble.textContent = "";
     earlier.hidden = true;
     getJson("/api/upkeep").then(({ complete }) => {

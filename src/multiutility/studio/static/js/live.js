@@ -1,11 +1,12 @@
 // Live mode: the switch, how old the model is, and its picture under what is drawn.
 
 import { getBytes, imagePath, sendJson } from "./api.js";
-import { duration, toast } from "./dom.js";
+import { duration, plural, toast } from "./dom.js";
 import { PixelLayer } from "./viewport.js";
 
 const RETRY = 3000;
 const TICK = 1000;
+const STEP = 10; // seconds, by which the age is told
 const OPACITY = 0.45;
 
 // How the learner stands, as the server tells; `change` is sent whenever it does.
@@ -46,17 +47,29 @@ async function turn(on, button) {
 
 function show() {
   document.getElementById("live").setAttribute("aria-checked", live.state.on);
-  document.getElementById("live-state").textContent = words(live.state);
+  const told = document.getElementById("live-state");
+  told.textContent = words(live.state);
+  told.title = reasons(live.state);
 }
 
-function words({ phase, text, picture, stage }) {
+function words({ phase, text, picture, stage, skipped = [] }) {
   if (phase === "off") return "";
-  if (phase === "failed" || phase === "again" || (text && !picture)) return text;
-  if (!picture) return stage ? `Live: learning, ${Math.round((100 * stage.done) / stage.total)} %` : "Live: starting";
+  if (phase === "failed" || phase === "again") return text;
+  if (!picture) {
+    const done = stage ? `Live: learning, ${Math.round((100 * stage.done) / stage.total)} %` : "Live: starting";
+    return text ? `${text} ${stage ? done : ""}`.trim() : done;
+  }
   const seconds = Math.max(0, Math.round(Date.now() / 1000 + lag - picture.at));
-  const age = seconds < 2 ? "just now" : `${duration(seconds)} ago`;
+  // Not every second: it is read out, where somebody listens.
+  const age = seconds < STEP ? "just now" : `${duration(seconds - (seconds % STEP))} ago`;
   const what = picture.final ? "Live: learned" : "Live: still learning, shown as of";
-  return `${what} ${age}${text ? ` – ${text}` : ""}`;
+  const without = skipped.length ? `; ${plural(skipped.length, "file")} skipped` : "";
+  return `${what} ${age}${without}${text ? ` – ${text}` : ""}`;
+}
+
+// Names of files that cannot be read, and why.
+function reasons({ skipped = [] }) {
+  return skipped.map(({ image, why }) => `${image}: ${why}`).join("\n");
 }
 
 // What the model of now makes of one picture.
@@ -84,7 +97,8 @@ export class LiveLayer {
   async update() {
     const { on, picture } = live.state;
     if (!on || picture?.name !== this.image.name) {
-      if (this.turn) { this.turn = 0; this.redraw(); }
+      this.turn = this.shown = 0;
+      this.redraw();
       return;
     }
     if (this.turn === picture.turn) return;
@@ -95,6 +109,7 @@ export class LiveLayer {
       this.layer.colors = this.colors();
       this.layer.update((x, y) => bytes[y * this.image.width + x]);
       this.shown = picture.turn;
+      this.final = picture.final;
       this.redraw();
     } catch (error) {
       // A newer picture has taken its place, and is on its way.
@@ -102,7 +117,16 @@ export class LiveLayer {
     }
   }
 
+  get visible() {
+    return Boolean(this.turn && this.shown);
+  }
+
+  // Which picture is seen, and whether it is the last one of all changes so far.
+  get told() {
+    return this.visible ? `${this.shown} ${this.final ? "final" : "first"}` : "";
+  }
+
   draw(context) {
-    if (this.turn && this.shown) this.layer.draw(context, OPACITY);
+    if (this.visible) this.layer.draw(context, OPACITY);
   }
 }

@@ -14,6 +14,8 @@ import { showRepair } from "./repair.js";
 import { showReview } from "./review.js";
 import { changes, loadDataset, loadImages, state } from "./state.js";
 import { showTrain } from "./train.js";
+import { showTrouble } from "./trouble.js";
+import { beginWatch } from "./watch.js";
 
 const VIEWS = {
   gallery: showGallery, annotate: showAnnotate, train: showTrain, review: showReview, next: showNext,
@@ -24,9 +26,11 @@ const view = document.getElementById("view");
 let leave = null;
 let turn = 0;
 
+// A view is loaded first, which may take its time, and drawn then, unless somebody has gone elsewhere meanwhile.
 async function route() {
-  const [, name = "gallery", ...rest] = location.hash.split("/");
+  const [, name = "gallery", ...parts] = location.hash.split("/");
   const show = VIEWS[name] ? name : "gallery";
+  const rest = parts.map(decodeURIComponent);
   const mine = ++turn;
   leave?.();
   leave = null;
@@ -36,16 +40,14 @@ async function route() {
   }
   view.dataset.view = show;
   document.title = `${link(show)} – ${state.dataset.name}`;
+  const load = show === "annotate" && !state.dataset.classes.length ? showFirstLabel : VIEWS[show];
+  let draw;
   try {
-    const draw = show === "annotate" && !state.dataset.classes.length ? showFirstLabel : VIEWS[show];
-    const close = await draw(view, ...rest.map(decodeURIComponent));
-    if (mine === turn) leave = close;
-    else close?.();
+    draw = await load(...rest);
   } catch (error) {
-    view.replaceChildren(
-      h("section", { class: "page" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)),
-    );
+    draw = showTrouble(error, show, rest[0]);
   }
+  if (mine === turn) leave = draw(view);
 }
 
 function link(name) {
@@ -103,9 +105,11 @@ async function begin() {
   saving.addEventListener("change", showSaving);
   saving.addEventListener("elsewhere", () => loadImages().catch((error) => toast(error.message, "bad")));
   addEventListener("beforeunload", (event) => { if (saveState().count) event.preventDefault(); });
+  let training;
   try {
     await loadDataset();
     await loadImages();
+    training = await getJson("/api/training");
   } catch (error) {
     view.replaceChildren(
       h("section", { class: "page" }, h("h1", {}, "The dataset cannot be shown"), h("p", {}, error.message)),
@@ -114,7 +118,7 @@ async function begin() {
   }
   document.getElementById("dataset-name").textContent = state.dataset.name;
   beginLive();
-  const training = await getJson("/api/training");
+  beginWatch();
   if (training.status === "interrupted" && !location.hash.startsWith("#/train")) {
     toast("A training was interrupted: see Train.");
   }

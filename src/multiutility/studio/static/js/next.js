@@ -8,26 +8,44 @@ import { TOOLS } from "./tools.js";
 // Novelty above which it is told.
 const UNLIKE = 0.7;
 
-export async function showNext(view) {
-  const page = h("section", { class: "page next" });
-  view.replaceChildren(page);
-  let timer = null;
-  let closed = false;
-  const load = async () => {
+const AGAIN = 4000;
+
+export async function showNext() {
+  const found = await getJson("/api/suggestions");
+  return (view) => {
+    const page = new NextPage(view, found);
+    return () => page.close();
+  };
+}
+
+class NextPage {
+  constructor(view, found) {
+    this.section = h("section", { class: "page next" });
+    view.replaceChildren(this.section);
+    this.show(found);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+
+  show(found) {
+    this.section.replaceChildren(...content(found));
+    if (found.model && found.waiting) this.timer = setTimeout(() => this.load(), AGAIN);
+  }
+
+  // The model has looked at more pictures meanwhile.
+  async load() {
     try {
       const found = await getJson("/api/suggestions");
-      if (closed) return;
-      page.replaceChildren(...content(found));
-      if (found.model && found.waiting) timer = setTimeout(load, 4000);
+      if (!this.closed) this.show(found);
     } catch (error) {
+      if (this.closed) return;
       toast(error.message, "bad");
+      this.timer = setTimeout(() => this.load(), AGAIN);
     }
-  };
-  await load();
-  return () => {
-    closed = true;
-    clearTimeout(timer);
-  };
+  }
 }
 
 function content({ model, waiting, suggestions, unidentified }) {

@@ -26,7 +26,7 @@ export class Pointer {
   press(event) {
     const { page } = this;
     page.canvas.focus({ preventScroll: true });
-    page.keyboard.cross = null;
+    page.keyboard.cancel();
     this.touch = event.pointerType === "touch";
     page.canvas.setPointerCapture(event.pointerId);
     this.down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });

@@ -5,10 +5,13 @@ import { undoLine } from "./classes.js";
 import { h, plural, toast } from "./dom.js";
 import { changeFolder, state } from "./state.js";
 
-export async function showRepair(view) {
+export async function showRepair() {
   const upkeep = await getJson("/api/upkeep");
-  view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Repair"), undoLine(upkeep),
-    ...missing(upkeep.missing), ...aside(upkeep.aside), ...unused()));
+  return (view) => {
+    view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Repair"), undoLine(upkeep),
+      ...missing(upkeep.missing), ...aside(upkeep.aside), ...unused()));
+    return null;
+  };
 }
 
 // One sentence for the first page, if something is amiss.

@@ -1,43 +1,43 @@
 // What the model thinks, beside what people said.
 
-import { getBytes, getJson, getPicture, imagePath } from "./api.js";
+import { getBytes, getPicture, imagePath } from "./api.js";
 import { openDocument } from "./document.js";
 import { ask, h, percent, swatch, toast, typing } from "./dom.js";
 import { ScorePage, tabs } from "./scores.js";
 import { settings as painting } from "./settings.js";
 import { loadDataset, loadImages, state, updateImage } from "./state.js";
 import { PixelLayer, Viewport, rgb } from "./viewport.js";
+import { watch } from "./watch.js";
 
 const MODES = { prediction: "Prediction", mask: "Your mask", errors: "Differences", confidence: "Confidence" };
-// Milliseconds between two looks whether there is a newer model.
-const LOOK = 3000;
 const settings = { mode: "prediction", opacity: 0.55, order: "doubt" };
 
-export async function showReview(view, name, part) {
+export async function showReview(name, part) {
   await loadDataset();
-  if (!state.dataset.model) {
-    view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Review"),
-      h(
-        "p",
-        { class: "intro" },
-        "There is no model yet. ",
-        h("a", { href: "#/train" }, "Train one"),
-        ", and see here what it makes of your pictures.",
-      )));
-    return null;
-  }
+  if (!state.dataset.model) return drawNothing;
   const names = ordered();
   const wanted = state.byName.has(name) ? name : names[0];
   if (part === "scores") {
-    const page = new ScorePage(view, wanted);
-    return () => page.close();
+    return (view) => {
+      const page = new ScorePage(view, wanted);
+      return () => page.close();
+    };
   }
-  if (part in MODES) settings.mode = part;
   const document = await openDocument(wanted);
   const picture = await getPicture(`${imagePath(wanted, "/picture")}?v=${document.stamp}`);
-  state.last = wanted;
-  const page = new ReviewPage(view, document, picture, names);
-  return () => page.close();
+  return (view) => {
+    state.last = wanted;
+    if (part in MODES) settings.mode = part;
+    const page = new ReviewPage(view, document, picture, names);
+    return () => page.close();
+  };
+}
+
+function drawNothing(view) {
+  view.replaceChildren(h("section", { class: "page" }, h("h1", {}, "Review"),
+    h("p", { class: "intro" }, "There is no model yet. ", h("a", { href: "#/train" }, "Train one"),
+      ", and see here what it makes of your pictures.")));
+  return null;
 }
 
 function ordered() {
@@ -67,14 +67,16 @@ class ReviewPage {
     this.onChange = () => { this.showUndo(); this.load(settings.mode); };
     document.addEventListener("change", this.onChange);
     this.model = state.dataset.model.key;
-    this.timer = setInterval(() => this.look(), LOOK);
+    // Somebody may have trained again, here or elsewhere.
+    this.onModel = () => { this.stale.hidden = !watch.key || watch.key === this.model; };
+    watch.addEventListener("model", this.onModel);
     this.pan();
     this.load(document.hasMask || settings.mode === "prediction" || settings.mode === "confidence" ? settings.mode : "prediction");
   }
 
   close() {
     this.closed = true;
-    clearInterval(this.timer);
+    watch.removeEventListener("model", this.onModel);
     window.removeEventListener("keydown", this.onKey);
     this.document.removeEventListener("change", this.onChange);
     this.viewport.close();
@@ -138,16 +140,14 @@ class ReviewPage {
     this.redoButton.disabled = !this.document.future.length;
   }
 
-  // Somebody may have trained again, here or elsewhere.
-  async look() {
-    if (document.hidden) return;
-    const { key } = await getJson("/api/model").catch(() => ({}));
-    if (!this.closed && key && key !== this.model) this.stale.hidden = false;
-  }
-
   async renew() {
-    await loadDataset();
-    await loadImages();
+    try {
+      await loadDataset();
+      await loadImages();
+    } catch (error) {
+      toast(error.message, "bad");
+      return;
+    }
     this.model = state.dataset.model.key;
     this.stale.hidden = true;
     this.predicted = this.levels = null;
@@ -174,7 +174,7 @@ class ReviewPage {
       this.viewport.move(event.offsetX - from.offsetX, event.offsetY - from.offsetY);
       from = event;
     });
-    this.canvas.addEventListener("pointerup", () => { from = null; });
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, () => { from = null; });
   }
 
   key(event) {

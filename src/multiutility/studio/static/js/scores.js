@@ -56,8 +56,9 @@ export class ScorePage {
         : "On new pictures it will be worse. To know how much, set masks aside when you train."));
     }
     if (found.accepted) {
-      const [masks, are] = found.accepted === 1 ? ["One mask", "is a prediction that was"] : [`${found.accepted} masks`, "are predictions that were"];
-      parts.push(h("p", { class: "muted accepted" }, `${masks} ${are} accepted: no score is made of them.`));
+      const text = found.accepted === 1 ? "One mask is a prediction that was accepted: no score is made of it."
+        : `${found.accepted} masks are predictions that were accepted: no score is made of them.`;
+      parts.push(h("p", { class: "muted accepted" }, text));
     }
     if (found.waiting) parts.push(
       h(

@@ -1,6 +1,7 @@
 // What all views share: the dataset, its images, and which of them are shown.
 
 import { command, getJson, meanLabels } from "./api.js";
+import { toast } from "./dom.js";
 import { countStrokes } from "./strokes.js";
 
 export const state = {
@@ -10,6 +11,7 @@ export const state = {
   filter: { text: "", kind: "", label: "" },
   position: 0, // of the gallery's focus
   last: null, // image that was open last
+  unreadable: new Set(), // names of images that could not be shown
 };
 
 export const changes = new EventTarget();
@@ -22,10 +24,7 @@ export async function loadDataset() {
 }
 
 const channel = new BroadcastChannel("studio-classes");
-channel.onmessage = async () => {
-  await reloadClasses();
-  await loadImages();
-};
+channel.onmessage = () => reloadClasses().then(loadImages).catch((error) => toast(error.message, "bad"));
 
 export async function reloadClasses() {
   await loadDataset();
@@ -78,7 +77,7 @@ export async function loadImages() {
   changes.dispatchEvent(new Event("images"));
   clearTimeout(reading);
   // What is in index images is still being read, for filter and badges.
-  if (found.unread) reading = setTimeout(loadImages, 2000);
+  if (found.unread) reading = setTimeout(() => loadImages().catch((error) => toast(error.message, "bad")), 2000);
 }
 
 // Takes over what an open image has now, without asking the server for all.

@@ -33,7 +33,7 @@ export const TOOLS = {
     key: "t",
     name: "Tags",
     hint: "Name everything of your classes that is in the picture: click the names, or press their keys.",
-    task: (_, image) => (image?.boxes || image?.seeds ? "Tag what else is in it" : "Tag what is in it"),
+    task: (_, image) => (image?.labels.length ? "Tag what else is in it" : "Tag what is in it"),
   },
   areas: {
     Tool: AreaTool,

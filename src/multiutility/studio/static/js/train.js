@@ -5,18 +5,21 @@ import { chart } from "./chart.js";
 import { duration, h, percent, plural, toast } from "./dom.js";
 import { loadDataset, loadImages, state } from "./state.js";
 
-const STAGES = [
-  ["fitting features", "Getting to know the pictures"],
-  ["features", "Looking at every picture"],
-  ["learning", "Learning"],
-  ["predicting", "Coloring all pictures"],
-];
+export const STAGES = {
+  "fitting features": "Getting to know the pictures",
+  features: "Looking at every picture",
+  learning: "Learning",
+  predicting: "Coloring all pictures",
+};
 const MIN_MASKS = 5;
 const RETRY = 3000;
 
-export async function showTrain(view) {
-  const page = new TrainPage(view, await getJson("/api/training"));
-  return () => page.close();
+export async function showTrain() {
+  const job = await getJson("/api/training");
+  return (view) => {
+    const page = new TrainPage(view, job);
+    return () => page.close();
+  };
 }
 
 class TrainPage {
@@ -246,10 +249,14 @@ class TrainPage {
     const shown = running || this.stages.size;
     this.details.hidden = !shown;
     if (!shown) return;
-    const rows = STAGES.filter(([name]) => this.stages.has(name) || running).map(([name, text]) => {
+    const names = Object.keys(STAGES);
+    const rows = names.filter((name) => this.stages.has(name) || running).map((name) => {
+      const text = STAGES[name];
       const { done = 0, total = 1 } = this.stages.get(name) ?? {};
-      const later = STAGES.slice(STAGES.findIndex(([one]) => one === name) + 1).some(([one]) => this.stages.has(one));
-      const share = later || (name === "learning" && this.model) ? 1 : done / total;
+      const later = names.slice(names.indexOf(name) + 1).some((one) => this.stages.has(one));
+      // Pictures that cannot be read are never colored.
+      const over = later || this.job.status === "done" || (name === "learning" && this.model);
+      const share = over ? 1 : done / total;
       return h("div", { class: "stage-row" }, h("span", {}, text),
         h("progress", { max: 1, value: share, "aria-label": text }), h("span", { class: "muted" }, percent(share)));
     });
