@@ -22,10 +22,10 @@ from multiutility.learning.selection.regression import Space, Targets, fit_logis
 # Ridge of regressions on guesses: without full labelings ridges cannot be compared, and guesses want more of
 # it than truths.
 RIDGE = 3e-4
-# Powers of class weights: of labels that full labelings show, and of labels that are guessed. Guesses of rare
-# labels are often wrong, and to favor these does harm. The first is the best of 1/8, 1/4, 1/2 and 3/4 in the
-# mean of accuracy, recall and IoU on held-out training images of four datasets, with 5 masks, 20 and all; on
-# a fifth, MSRC, they are alike.
+# Powers of class weights: with few full labelings, and with labels that are guessed, or with many of them.
+# Guesses of rare labels are often wrong, and to favor these does harm. On held-out training images of four
+# datasets the first was the best of 1/8, 1/4, 1/2 and 3/4 in the mean of accuracy, recall and IoU, with 5
+# masks, 20 and all; on a fifth, MSRC, they are alike, and accuracy falls with it. See ``Masks.balance``.
 SHOWN, GUESSED = 0.5, 0.25
 # Examples that are looked at, at most: more makes choices slower, and hardly better.
 MOST_FULL, MOST_WEAK = 100, 32
@@ -95,6 +95,15 @@ class Data:
         """Clues of the annotation of an example."""
         example = self.examples[n]
         return remembered(self._clues, n, lambda: clues_of(example.annotation, example.problem))
+
+
+def usual_balance(n_full: int) -> float:
+    """Power of class weights for so many full labelings: the fewer, the more rare labels must be favored.
+
+    >>> usual_balance(5), usual_balance(100)
+    (0.5, 0.2625)
+    """
+    return GUESSED + (SHOWN - GUESSED) * min(1.0, 5 / max(n_full, 1))
 
 
 def places_model(data: Data, ridge: float) -> FloatArray | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.choice import RIDGE, SHOWN, Choice, places_model
+from multiutility.learning.selection.choice import RIDGE, Choice, places_model
 from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.reader import Opinions, Reader
@@ -17,7 +17,7 @@ from multiutility.learning.starts.soft import SoftStart
 
 def masks_alone(masks: Masks, balance: float | None) -> Choice:
     """Choose class weights only."""
-    chosen = SHOWN if balance is None else balance
+    chosen = masks.balance if balance is None else balance
     judged = estimate(masks.stand_ins(chosen).confusions) if masks.n_folds > 1 else None
     facts = {"start": ALONE, "class_weight": chosen}
     return Choice([None] * len(masks.data.examples), 1.0, chosen, judged, facts)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multiutility.arrays import FloatArray
-from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, SHOWN, STEPS, evenly
+from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, STEPS, evenly
 from multiutility.learning.selection.evidence import TOLERATED, improves, scores, surely_better
 from multiutility.learning.selection.provable import Errors, rate_of, surely_fewer
 from multiutility.learning.selection.reader import Reader
@@ -77,8 +77,8 @@ class Trials:
 
     def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float | None) -> None:
         self.masks, self.told, self.data, self._reader = reader.masks, told, reader.masks.data, reader
-        self.power = SHOWN if power is None else power
-        usual = SHOWN if self.all_shown else GUESSED
+        self.power = self.masks.balance if power is None else power
+        usual = self.power if self.all_shown else GUESSED
         self.mixed_power = usual if power is None else power
         self._plain = self.masks.stand_ins(self.power)
         self._weak: dict[str, list[list[Targets]]] = {}
