@@ -235,6 +235,8 @@ def test_pages_are_joined_with_their_plots(tmp_path: Path) -> None:
     assert set(tmp_path.joinpath("docs").rglob("*.*")) == {*joined(place, page)}
     with pytest.raises(ValueError, match="there are no pages"):
         join_pages(tmp_path / "docs" / "results" / "none", tmp_path / "x.md")
+    # Pages that were written into the folder itself are not taken for experiments the next time.
+    assert join_pages(place, place / "results.md") == join_pages(place, place / "results.md")
 
 
 @pytest.mark.parametrize(("code", "why"), [("xyz", r"code xyz, .*table2.md by abc"), (None, "not known")])

@@ -185,7 +185,7 @@ def join(folder: Path, page: Path, overwrite: bool) -> None:
     from multiutility.experiments.results_page import find_sources, join_pages, joined
 
     check_folder(folder)
-    read = [path for one in find_sources(folder) for path in one.files]
+    read = [path for one in find_sources(folder, page) for path in one.files]
     outputs = Outputs("experiment", page.parent, [page.name, page.stem], Sources(read), overwrite)
     outputs.check_all([*joined(folder, page)])
     with writing(outputs):

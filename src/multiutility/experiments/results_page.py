@@ -92,7 +92,7 @@ def join_pages(folder: Path, page: Path) -> list[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as file:
             file.write(data)
-    return [*(one.path for one in find_sources(folder)), *find_searches(folder)]
+    return [*(one.path for one in find_sources(folder, page)), *find_searches(folder)]
 
 
 def joined(folder: Path, page: Path) -> dict[Path, bytes]:
@@ -101,7 +101,7 @@ def joined(folder: Path, page: Path) -> dict[Path, bytes]:
     Pages and plots of experiments go to a folder named as the page without its ending. All experiments must
     be of the same code: figures of different versions do not belong beside each other.
     """
-    sources, searches, beside = find_sources(folder), find_searches(folder), page.with_suffix("")
+    sources, searches, beside = find_sources(folder, page), find_searches(folder), page.with_suffix("")
     check_code(sources)
     content = {page: summary(sources, page, bool(searches)).encode()}
     for one in sources:
@@ -114,10 +114,13 @@ def joined(folder: Path, page: Path) -> dict[Path, bytes]:
     return content
 
 
-def find_sources(folder: Path) -> list[Source]:
-    """Return the experiments of a folder."""
+def find_sources(folder: Path, page: Path) -> list[Source]:
+    """Return the experiments of a folder; the pages beside the one that sums up are none."""
     order = [name for name in (*EXPERIMENTS, GAIN) if name not in LEFT_OUT]
-    found = [Source(path, folder) for name in order for path in sorted(folder.rglob(f"{name}.md"))]
+    paths = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
+    found = [
+        Source(path, folder) for path in paths if path != page and page.with_suffix("") not in path.parents
+    ]
     if not found:
         raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")
     return found
