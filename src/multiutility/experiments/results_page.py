@@ -118,9 +118,7 @@ def find_sources(folder: Path, page: Path) -> list[Source]:
     """Return the experiments of a folder; the pages beside the one that sums up are none."""
     order = [name for name in (*EXPERIMENTS, GAIN) if name not in LEFT_OUT]
     paths = [path for name in order for path in sorted(folder.rglob(f"{name}.md"))]
-    found = [
-        Source(path, folder) for path in paths if path != page and page.with_suffix("") not in path.parents
-    ]
+    found = [Source(path, folder) for path in paths if page.with_suffix("") not in path.parents]
     if not found:
         raise ValueError(f"{folder}: there are no pages of experiments; run some with --out {folder} first")
     return found
