@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -138,6 +140,32 @@ def test_dual_never_falls_and_the_callback_sees_every_pass() -> None:
     assert [record.passes for record in records] == list(range(1, len(records) + 1))
     assert any(record.exact for record in records)
     assert not all(record.exact for record in records)
+
+
+def test_averages_are_of_all_iterates_and_later_ones_count_more() -> None:
+    problems, labelings = random_problems(3, 8)
+    risk = make_risk(problems, fulls(labelings), c=20.0)
+    run = FrankWolfe(max_passes=9, check_every=10).begin(risk, 1e-9)
+    sums = []
+    while not run.finished:
+        run.advance()
+        sums.append(run.dual.sum.copy())
+    # As a product of rising factors: t (t + 1) (t + 2), which is 3! times the coefficient "t + 2 over 3".
+    counts = [comb(t + 2, 3) for t in range(1, 10)]
+    average = np.average(sums[:9], axis=0, weights=counts)
+    np.testing.assert_allclose(run.solution().weights, risk.layout.projected(average), atol=1e-9)
+
+
+def test_averages_depend_less_on_the_order_of_blocks_than_iterates() -> None:
+    problems, labelings = random_problems(5, 12)
+    risk = make_risk(problems, fulls(labelings), c=200.0)
+    spreads = []
+    for average in (True, False):
+        optimizer = FrankWolfe(max_passes=60, check_every=100, average=average)
+        orders = [np.random.RandomState(seed) for seed in range(6)]
+        found = [optimizer.minimize(risk, 1e-9, random_state=order).weights for order in orders]
+        spreads.append(np.std(found, axis=0).mean())
+    assert spreads[0] < 0.7 * spreads[1]
 
 
 def test_same_result_for_any_number_of_threads() -> None:

@@ -148,10 +148,12 @@ def sweep(
     return stepped(dual, before.anchors, base, total, gap)
 
 
-def examine(shard: Shard, number: int, before: Step, total: Total, settings: Settings) -> Step:
+def examine(
+    shard: Shard, number: int, before: Step, total: Total, weights: FloatArray, settings: Settings
+) -> Step:
     """Ask the oracle about all blocks at the same weights, and use what it has found for steps, too."""
     dual = taken(shard, number, before, total, settings.company)
-    base, weights, gap, hinges = dual.bundle.coefficients.copy(), dual.weights, 0.0, 0.0
+    base, gap, hinges = dual.bundle.coefficients.copy(), 0.0, 0.0
     for some in batches(range(dual.n_blocks), AT_ONCE):
         violations = dual.risk.oracle(some, weights)
         hinges += float(dual.risk.costs[list(some)] @ [found.hinge for found in violations])

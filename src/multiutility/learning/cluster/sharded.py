@@ -14,6 +14,7 @@ from multiutility.arrays import FloatArray
 from multiutility.learning.cluster import shard as at
 from multiutility.learning.cluster.shard import Settings, Step, Total
 from multiutility.learning.cluster.shards import ShardedRisk
+from multiutility.learning.optimizers.frank_wolfe import newest
 from multiutility.learning.optimizers.solution import Callback, Progress, Solution, finish, ignore
 from multiutility.parallel import Handle
 
@@ -60,7 +61,7 @@ class ShardedFrankWolfe:
     planes: int = 10
     exchanges: int = 5
     rehearsals: int = 1
-    check_every: int = 10
+    check_every: int = 5
     average: bool = True
     keep_every: int = 5
 
@@ -179,13 +180,11 @@ class ShardedRun:
         return self.state.total.result()
 
     def advance(self) -> None:
-        """Make a pass; after the last one, see how good its weights and their average are."""
+        """Make a pass; after the last one, see how good the weights are."""
         last = self._n_passes == self.settings.max_passes
         self._n_passes += not last
         if last or self.due:
             self.converged = self.examine() <= self.tolerance
-            if last and self.settings.average and not self.converged:
-                self.converged = self.check_average() <= self.tolerance
             self.finished, self.due = self.converged or last, False
         else:
             estimate = self.sweep()
@@ -203,7 +202,7 @@ class ShardedRun:
         total = self.total
         self.company = self._next_company(total)
         self._n_sweeps += 1
-        self.average += 2 / (self._n_sweeps + 1) * (total.sum - self.average)
+        self.average += newest(self._n_sweeps) * (total.sum - self.average)
         dual = self._dual(total)
         return self.progress.report(dual + total.gap, dual, exact=False).relative_gap
 
@@ -211,17 +210,12 @@ class ShardedRun:
         """Ask the oracle about all blocks at the same weights; return the relative gap, and make steps."""
         self._steps(at.refresh)
         self._add_up()
-        before = self.total
-        self._steps(at.examine, [self._settings] * len(self.risk.handles))
+        before, n = self.total, len(self.risk.handles)
+        weights = self.risk.shards.layout.projected(self.average if self.settings.average else before.sum)
+        self._steps(at.examine, [weights] * n, [self._settings] * n)
         self._combine(first=True)
         self._remember()
-        weights = self.risk.shards.layout.projected(before.sum)
         return self._assess(weights, float(weights @ weights / 2) + self.total.hinges, self._dual(before))
-
-    def check_average(self) -> float:
-        """Return the relative gap of the best weights, average ones included."""
-        weights = self.risk.shards.layout.projected(self.average)
-        return self._assess(weights, self.risk.objective(weights), self._dual(self.total))
 
     def recenter(self) -> None:
         """Take over the anchors of the risk."""
