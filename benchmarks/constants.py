@@ -54,7 +54,7 @@ NAMES: dict[ModuleType, Sequence[str]] = {
     masks: ("RIDGES",),
     trials: ("ALPHAS",),
     unmasked: ("UNJUDGED", "FALL", "REACHES"),
-    choice: ("RIDGE", "SHOWN", "GUESSED", "MOST_WEAK"),
+    choice: ("RIDGE", "FEW", "MANY", "GUESSED", "MOST_WEAK"),
     regression: ("N_AXES", "FREE"),
     stand_in: ("ROUNDED",),
 }

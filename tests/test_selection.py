@@ -24,11 +24,11 @@ from multiutility.learning.examples import (
     trusted_costs,
 )
 from multiutility.learning.selection import evidence, reading, regression
-from multiutility.learning.selection.choice import Choice, places_model, usual_balance
+from multiutility.learning.selection.choice import Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
-from multiutility.learning.selection.masks import Masks, StandIns
+from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.provable import Errors, provable_errors
 from multiutility.learning.selection.reader import Opinions, Reader
 from multiutility.learning.selection.reading import (
@@ -394,20 +394,14 @@ def test_class_weights_count_what_is_decided() -> None:
     assert found[2] == found[1]
 
 
-def test_many_masks_choose_how_much_rare_labels_are_favored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More of class weights if held-out masks are surely better with it, and the usual for so many if not."""
+def test_the_more_masks_the_less_rare_labels_are_favored() -> None:
     problems, labelings = cloudy(0, 20)
-    masks = Masks(Nodes(make_examples(problems, fulls(labelings, 3)), range(20), ()), range(20))
-    good, bad = np.diag([5.0, 5.0, 5.0]), np.full((3, 3), 5 / 3)
-    for better, chosen in ((0.5, 0.5), (usual_balance(20), usual_balance(20))):
-        found = {
-            power: StandIns(1e-3, [], [good if power == better else bad] * 20) for power in (0.5, 0.3125)
-        }
-        monkeypatch.setattr(Masks, "stand_ins", lambda _, power, found=found: found[power])
-        vars(masks).pop("balance", None)
-        assert masks.balance == chosen
-    few = Masks(Nodes(make_examples(problems[:5], fulls(labelings[:5], 3)), range(5), ()), range(5))
-    assert few.balance == 0.5
+    powers = []
+    for n in (1, 5, 10, 20):
+        examples = make_examples(problems[:n], fulls(labelings[:n], 3))
+        chosen = choose(examples, [[]] * n, soft_start).balance
+        powers.append(chosen)
+    assert powers == [0.5, 0.5, 0.4375, 0.40625]
 
 
 def test_trials_take_nothing_said_for_masks_alone() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.arrays import BoolArray, FloatArray
-from multiutility.learning.selection.choice import FEW_STEPS, SHOWN, STEPS, Data, truth_of, usual_balance
-from multiutility.learning.selection.evidence import confusion, folds_of, merit, surely_better
+from multiutility.learning.selection.choice import FEW_STEPS, STEPS, Data, truth_of, usual_balance
+from multiutility.learning.selection.evidence import confusion, folds_of, merit
 from multiutility.learning.selection.reading import of_neighbors
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import fit_hinges
@@ -100,14 +99,10 @@ class Masks:
         assert best is not None
         return best[1], best[2]
 
-    @cached_property
+    @property
     def balance(self) -> float:
-        """Power of class weights: the usual one for so many, or more of it if that is surely better."""
-        usual = usual_balance(len(self.data.full))
-        if usual == SHOWN or self.n_folds == 1:
-            return usual
-        pair = [self.stand_ins(power).confusions for power in (usual, SHOWN)]
-        return SHOWN if surely_better(*pair) else usual
+        """Power of class weights for so many of them."""
+        return usual_balance(len(self.data.full))
 
     def stand_ins(self, balance: float) -> StandIns:
         """Return stand-ins of the learner for the folds, with a power of class weights.

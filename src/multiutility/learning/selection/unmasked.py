@@ -10,10 +10,10 @@ import numpy as np
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import (
+    FEW,
     GUESSED,
     MOST_WEAK,
     RIDGE,
-    SHOWN,
     STEPS,
     Choice,
     Data,
@@ -128,7 +128,7 @@ def unproven_balances(data: Data) -> tuple[float, ...]:
     Guesses of rare labels are often wrong, and to favor these does harm.
     """
     if data.full:
-        return (SHOWN,)
+        return (FEW,)
     placed = any(data.clues(n).placed for n in evenly(data.weak, MOST_WEAK))
     return (0.0, GUESSED) if placed else (0.0,)
 
