@@ -100,7 +100,8 @@ SuperpixelsOption: TypeAlias = Annotated[
     typer.Option(
         "--superpixels",
         min=1,
-        help="About how many superpixels an image has; by default, as the features have it.",
+        help="About how many superpixels an image has; by default, as the features have it, or twice as many "
+        "where masks have shapes that need them.",
         rich_help_panel=FEATURES,
     ),
 ]

@@ -25,6 +25,9 @@ from multiutility.experiments.supervision import LabeledImages, Supervision
 from multiutility.learning.selection.choice import evenly
 from multiutility.metrics import mask_confusion
 from multiutility.vision.features.preset import Prepared, Preset
+from multiutility.vision.features.presets import preset
+from multiutility.vision.fineness import suited_preset
+from multiutility.vision.method import METHODS
 from multiutility.vision.photo import Shrunk
 from multiutility.vision.predictor import Predictor
 from multiutility.vision.segmenter import Segmenter
@@ -98,6 +101,12 @@ class Setup:
         return self.features if isinstance(self.features, str) else self.features.name
 
     @property
+    def adapts(self) -> bool:
+        """Whether masks choose the number of superpixels, as in training."""
+        fixed = not isinstance(self.features, str) or self.changes.get("n_superpixels") is not None
+        return not fixed and METHODS[self.changes.get("method", "auto")].chooses
+
+    @property
     def seeds(self) -> list[int]:
         """Random states of the subsets that keep their masks."""
         return [self.random_state + n for n in range(self.n_seeds)]
@@ -162,6 +171,9 @@ class Study:
     training: TrainingSet
     test: Judge
     progress: StageProgress
+    # The same with other superpixels, by their number, and what masks have chosen.
+    _others: dict[int, Study] = field(default_factory=dict)
+    _suited: dict[tuple[int, ...], tuple[Preset, dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, setup: Setup, progress: StageProgress | None = None) -> Self:
@@ -170,9 +182,10 @@ class Study:
         rules = rules_of(setup.protocol, dataset.classes)
         images = LabeledImages(dataset.split(setup.train), rules)
         tested = images if setup.fold else LabeledImages(dataset.split(setup.test), rules)
+        given = {name: setup.changes[name] for name in OF_FEATURES if name in setup.changes}
         model = Segmenter(
-            setup.features,
-            **{name: setup.changes[name] for name in OF_FEATURES if name in setup.changes},
+            usual_preset(setup) if setup.adapts else setup.features,
+            **given,
             random_state=setup.random_state,
             n_jobs=setup.n_jobs,
             store=setup.store,
@@ -212,6 +225,23 @@ class Study:
         prepared = [self.training.prepared[n] for n in (*choice.masks, *choice.weak)]
         return replace(self.training, photos=self.images.annotated(kinds, choice), prepared=prepared)
 
+    def suited(self, choice: Supervision) -> tuple[Study, dict[str, Any]]:
+        """Return this study with the superpixels that suit the masks of a choice, and why in plain values."""
+        if not self.setup.adapts or not choice.masks:
+            return self, {}
+        if choice.masks not in self._suited:
+            photos = self.images.annotated("none", Supervision(choice.masks, ()))
+            usual, side = self.training.preset.preset, self.training.max_side
+            self._suited[choice.masks] = suited_preset(usual, photos, side, self.classes)
+        named, chosen = self._suited[choice.masks]
+        if named == self.training.preset.preset:
+            return self, chosen
+        number = chosen["superpixels"]["number"]
+        if number not in self._others:
+            changes = {**self.setup.changes, "n_superpixels": number}
+            self._others[number] = Study.open(replace(self.setup, changes=changes), self.progress)
+        return self._others[number], chosen
+
     @cached_property
     def train_judge(self) -> Judge:
         """Some training images, evenly taken, to see how much worse test images are labeled."""
@@ -219,12 +249,14 @@ class Study:
 
     def outcome(self, method: str, kinds: str, choice: Supervision, parameters: Mapping[str, Any]) -> Outcome:
         """Learn and judge."""
+        study, chosen = self.suited(choice)
         begin = time.perf_counter()
         machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}
         given = {**parameters, "random_state": self.setup.random_state}
-        predictor = learn(method, self.training_set(kinds, choice), given, **machine)
+        training = replace(study.training_set(kinds, choice), chosen=chosen)
+        predictor = learn(method, training, given, **machine)
         learned = time.perf_counter()
-        test, train = self.test.confusions(predictor), self.train_judge.confusions(predictor)
+        test, train = study.test.confusions(predictor), study.train_judge.confusions(predictor)
         now = time.perf_counter()
         return Outcome(test, train, predictor.weights, now - begin, learned - begin, predictor.about)
 
@@ -240,6 +272,11 @@ class Study:
             fingerprints(self.test.images),
         ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def usual_preset(setup: Setup) -> Preset:
+    """Return the features with as many superpixels as they usually have."""
+    return preset(setup.features) if isinstance(setup.features, str) else setup.features
 
 
 def fingerprints(images: LabeledImages) -> list[tuple[str, str, int]]:

@@ -81,7 +81,21 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
         parts.append(f"penalty {chosen['penalty']:g}")
     reason = reason_text(chosen)
     learned = ", ".join(part for part in parts if part) + (f", because {reason}" if reason else "")
-    return "; ".join(part for part in (learned, borders_text(chosen)) if part)
+    return "; ".join(part for part in (learned, superpixels_text(chosen), borders_text(chosen)) if part)
+
+
+def superpixels_text(chosen: Mapping[str, Any]) -> str:
+    """Return how many superpixels images are cut into, if that was chosen.
+
+    >>> superpixels_text({"superpixels": {"number": 400, "bounds": {"200": 0.65, "400": 0.7131}}})
+    '400 superpixels, whose best labels fit masks with an IoU of 0.713 (200: 0.650)'
+    """
+    if "superpixels" not in chosen:
+        return ""
+    number, bounds = chosen["superpixels"]["number"], dict(chosen["superpixels"]["bounds"])
+    own = bounds.pop(str(number))
+    others = ", ".join(f"{other}: {bound:.3f}" for other, bound in bounds.items())
+    return f"{number} superpixels, whose best labels fit masks with an IoU of {own:.3f} ({others})"
 
 
 def borders_text(chosen: Mapping[str, Any]) -> str:

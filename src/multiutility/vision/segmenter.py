@@ -30,6 +30,7 @@ from multiutility.vision.display import ScoreTable, fitted_html
 from multiutility.vision.evaluation import evaluate
 from multiutility.vision.features.preset import Preset
 from multiutility.vision.features.presets import preset
+from multiutility.vision.fineness import suited_preset
 from multiutility.vision.learning import (
     Learner,
     Units,
@@ -82,7 +83,8 @@ class Segmenter(Refitting, BaseEstimator):
     optimizer : "frank-wolfe" or "cutting-plane"
         Who solves the convex problems; the latter is the paper's, and slower.
     n_superpixels : int or None
-        About how many superpixels an image has; by default, as the preset has it.
+        About how many superpixels an image has. None: as the preset has it, or twice as many where the best
+        labels of these would fit masks much better; with the method "paper", as the preset has it.
     max_side : int
         Images with a longer side are labeled at this size, and their masks enlarged. In prediction, it is
         never more than the largest training image had, so that things appear at the size they were learned.
@@ -211,10 +213,13 @@ class Segmenter(Refitting, BaseEstimator):
 
     def prepare(self, annotated: Sequence[AnnotatedPhoto], classes: Classes) -> TrainingSet:
         """Compute the features of images; what this takes is the first part of ``fit``."""
-        chosen = self.features
-        named = preset(chosen, n_superpixels=self.n_superpixels) if isinstance(chosen, str) else chosen
+        named, chosen = self.features, dict[str, Any]()
+        if isinstance(named, str):
+            named = preset(named, n_superpixels=self.n_superpixels)
+            if self.n_superpixels is None and METHODS[self.method].chooses:
+                named, chosen = suited_preset(named, annotated, self.max_side, classes)
         how = (self.random_state, self.n_jobs, self._feature_store(), self.progress, self.executor)
-        return TrainingSet.prepare(annotated, classes, named, self.max_side, *how)
+        return replace(TrainingSet.prepare(annotated, classes, named, self.max_side, *how), chosen=chosen)
 
     def fit_prepared(self, training: TrainingSet, learner: Learner = multi_utility) -> Self:
         """Learn from prepared images: the second part of ``fit``. Another ``learner`` may take our place."""
@@ -252,7 +257,8 @@ class Segmenter(Refitting, BaseEstimator):
         )
         strong = [n for n, one in enumerate(annotations) if one is not None and one.strong]
         refinement = chosen_refinement(plainly, training, strong, self.n_jobs) if self.refine else None
-        self.chosen_ = {**learned.chosen_, "refinement": None if refinement is None else asdict(refinement)}
+        moved = None if refinement is None else asdict(refinement)
+        self.chosen_ = {**training.chosen, **learned.chosen_, "refinement": moved}
         self.estimate_ = learned.estimate_
         about = about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations))
         self.predictor_ = replace(plainly, refine=refinement, about=about)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from multiutility.annotations import Annotation, Full, estimate_areas
 from multiutility.annotations.lines import MARGIN
@@ -40,7 +40,8 @@ class TrainingSet:
     """Annotated photographs with their features, at a size of at most ``max_side``.
 
     Sizes of nodes are shares of the image, so that the losses of all images weigh the same. If there is a
-    ``known_margin`` of loose boxes, it is not learned from these images.
+    ``known_margin`` of loose boxes, it is not learned from these images. ``chosen`` is what was chosen for
+    their features, in plain values.
     """
 
     classes: Classes
@@ -49,6 +50,7 @@ class TrainingSet:
     photos: Sequence[AnnotatedPhoto]
     prepared: Sequence[Prepared]
     known_margin: float | None = None
+    chosen: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def prepare(
