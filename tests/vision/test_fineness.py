@@ -14,11 +14,12 @@ from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.experiments.study import Setup, Study
 from multiutility.experiments.supervision import Supervision
 from multiutility.kinds import PixelAnnotation
+from multiutility.kinds.seeds import PixelSeed
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.fineness import MOST, best_confusion, suited_preset
+from multiutility.vision.fineness import MASKED, best_confusion, suited_preset
 from multiutility.vision.photo import ArrayPhoto
 from multiutility.vision.regions.superpixels import RegionMerging
 from multiutility.vision.segmenter import Segmenter
@@ -75,12 +76,27 @@ def test_masks_of_small_things_need_more_superpixels() -> None:
 
 
 def test_other_annotations_have_no_say() -> None:
-    masks = [photo(f"{n}", dots(30 if n % 3 == 0 else 60)) for n in range(MOST + 5)]
+    masks = [photo(f"{n}", dots(30 if n % 3 == 0 else 60)) for n in range(MASKED + 5)]
     tagged = PixelAnnotation(tags=(GRASS, COW))
     others = [photo(f"tagged {n}", dots(30), tagged) for n in range(20)]
     alone = suited_preset(PRESET, masks, 640, CLASSES)
     assert suited_preset(PRESET, [*others, *masks[::-1]], 640, CLASSES) == alone
     assert suited_preset(PRESET, others, 640, CLASSES) == (PRESET, {})
+
+
+def test_without_masks_marks_tell() -> None:
+    """Points in cows, and on the grass between them: few superpixels have both."""
+    for pitch, number in ((30, 40), (60, 20)):
+        mask = dots(pitch)
+        places = [(y, x) for y in range(4, 120, pitch) for x in range(4, 160, pitch)]
+        seeds = [PixelSeed(COW, x, y) for y, x in places] + [PixelSeed(GRASS, x, y + 12) for y, x in places]
+        scribble = np.zeros_like(mask)
+        for seed in seeds:
+            scribble[seed.y, seed.x] = seed.label + 1
+        for given in (PixelAnnotation(seeds=tuple(seeds)), PixelAnnotation(scribbles=scribble)):
+            found, facts = suited_preset(PRESET, [photo("marked", mask, given)], 640, CLASSES)
+            assert found.superpixels == RegionMerging(number, min_size=6)
+            assert facts["superpixels"]["by"] == "marks"
 
 
 @pytest.mark.parametrize(
@@ -105,8 +121,8 @@ def test_experiments_choose_as_training_does(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "train", "validation", protocol="msrc21")
     study = Study.open(setup)
     small, large = Supervision((1, 3), (0, 2)), Supervision((0, 2), (1, 3))
-    assert study.suited(large)[0] is study
-    finer, chosen = study.suited(small)
+    assert study.suited("tags", large)[0] is study
+    finer, chosen = study.suited("tags", small)
     assert finer.training.preset.preset.superpixels == RegionMerging(40, min_size=6)
     assert finer.images.names == study.images.names
     weakly = study.outcome("ours", "tags", small, {"max_iter": 1, "tol": 0.5})
@@ -118,4 +134,4 @@ def test_experiments_choose_as_training_does(tmp_path: Path) -> None:
     )
     assert model.chosen_["superpixels"] == chosen["superpixels"]
     fixed = Study.open(Setup(tmp_path, "train", "validation", changes={"method": "paper"}))
-    assert fixed.suited(small)[0] is fixed
+    assert fixed.suited("tags", small)[0] is fixed

@@ -102,7 +102,7 @@ class Setup:
 
     @property
     def adapts(self) -> bool:
-        """Whether masks choose the number of superpixels, as in training."""
+        """Whether annotations choose the number of superpixels, as in training."""
         fixed = not isinstance(self.features, str) or self.changes.get("n_superpixels") is not None
         return not fixed and METHODS[self.changes.get("method", "auto")].chooses
 
@@ -171,9 +171,9 @@ class Study:
     training: TrainingSet
     test: Judge
     progress: StageProgress
-    # The same with other superpixels, by their number, and what masks have chosen.
+    # The same with other superpixels, by their number, and what was chosen.
     _others: dict[int, Study] = field(default_factory=dict)
-    _suited: dict[tuple[int, ...], tuple[Preset, dict[str, Any]]] = field(default_factory=dict)
+    _suited: dict[tuple[str, Supervision], tuple[Preset, dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, setup: Setup, progress: StageProgress | None = None) -> Self:
@@ -225,15 +225,15 @@ class Study:
         prepared = [self.training.prepared[n] for n in (*choice.masks, *choice.weak)]
         return replace(self.training, photos=self.images.annotated(kinds, choice), prepared=prepared)
 
-    def suited(self, choice: Supervision) -> tuple[Study, dict[str, Any]]:
-        """Return this study with the superpixels that suit the masks of a choice, and why in plain values."""
-        if not self.setup.adapts or not choice.masks:
+    def suited(self, kinds: str, choice: Supervision) -> tuple[Study, dict[str, Any]]:
+        """Return this study with the superpixels that suit a choice, and why in plain values."""
+        if not self.setup.adapts:
             return self, {}
-        if choice.masks not in self._suited:
-            photos = self.images.annotated("none", Supervision(choice.masks, ()))
-            usual, side = self.training.preset.preset, self.training.max_side
-            self._suited[choice.masks] = suited_preset(usual, photos, side, self.classes)
-        named, chosen = self._suited[choice.masks]
+        key = (kinds, choice)
+        if key not in self._suited:
+            photos, usual = self.images.annotated(kinds, choice), self.training.preset.preset
+            self._suited[key] = suited_preset(usual, photos, self.training.max_side, self.classes)
+        named, chosen = self._suited[key]
         if named == self.training.preset.preset:
             return self, chosen
         number = chosen["superpixels"]["number"]
@@ -249,7 +249,7 @@ class Study:
 
     def outcome(self, method: str, kinds: str, choice: Supervision, parameters: Mapping[str, Any]) -> Outcome:
         """Learn and judge."""
-        study, chosen = self.suited(choice)
+        study, chosen = self.suited(kinds, choice)
         begin = time.perf_counter()
         machine = {"n_jobs": self.setup.n_jobs, "progress": self.progress}
         given = {**parameters, "random_state": self.setup.random_state}

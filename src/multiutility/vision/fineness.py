@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
-from multiutility.kinds.kind import nearest
+from multiutility.kinds import PixelAnnotation
 from multiutility.kinds.mask import label_histograms
 from multiutility.metrics import mean_iou
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.photo import ImageArray, Shrunk
+from multiutility.vision.photo import Shrunk, resized
 from multiutility.vision.regions.superpixels import RegionMerging, boundary_map
 from multiutility.vision.training_set import AnnotatedPhoto
 
-# Masks that are looked at, at most.
-MOST = 10
+# Images that are looked at, at most: with masks, and with points or scribbles.
+MASKED, MARKED = 10, 30
 # By how much the best labelings of twice as many superpixels must be better, in mean IoU: learning takes
-# twice as long with them.
-WORTH = 0.02
+# twice as long with them. Points and scribbles lie within things, and show but a part of it.
+WORTH, MARKS_WORTH = 0.02, 0.005
 
 
 def suited_preset(
@@ -33,41 +33,54 @@ def suited_preset(
     """Return the preset, with twice as many superpixels if masks are worth it, and why in plain values.
 
     No labeling of superpixels can be better than the one that gives each the label of most of its pixels.
+    Without masks, pixels that points and scribbles mark take their place.
     """
     superpixels = usual.superpixels
     if not isinstance(superpixels, RegionMerging):
         return usual, {}
     numbers = (superpixels.n_regions, 2 * superpixels.n_regions)
     cuts = [superpixels.resized(number) for number in numbers]
-    confusions = []
-    for image, mask in some_masks(photos, max_side):
-        boundary = boundary_map(image)
-        confusions.append([best_confusion(mask, cut.cut(boundary), len(classes)) for cut in cuts])
-    if not confusions:
+    chosen, by = telling_photos(photos)
+    if not chosen:
         return usual, {}
+    confusions = []
+    for one in chosen:
+        image = Shrunk(one.photo, max_side).image()
+        known = known_pixels(resized(one.annotation(), one.photo.size(), image.shape[:2]), image.shape[:2])
+        boundary = boundary_map(image)
+        confusions.append([best_confusion(known, cut.cut(boundary), len(classes)) for cut in cuts])
     bounds = [mean_iou(matrix, classes.rare) for matrix in np.sum(confusions, axis=0)]
-    number = numbers[bounds[1] - bounds[0] >= WORTH]
-    facts = {"number": number, "bounds": {str(n): round(b, 4) for n, b in zip(numbers, bounds, strict=True)}}
+    number = numbers[bounds[1] - bounds[0] >= (WORTH if by == "masks" else MARKS_WORTH)]
+    rounded = {str(n): round(bound, 4) for n, bound in zip(numbers, bounds, strict=True)}
+    facts = {"number": number, "by": by, "bounds": rounded}
     return replace(usual, superpixels=superpixels.resized(number)), {"superpixels": facts}
 
 
-def some_masks(
-    photos: Sequence[AnnotatedPhoto], max_side: int
-) -> Iterator[tuple[ImageArray, NDArray[np.uint8]]]:
-    """Yield at most ``MOST`` images that have masks with these, at the size of learning.
+def telling_photos(photos: Sequence[AnnotatedPhoto]) -> tuple[list[AnnotatedPhoto], str]:
+    """Return at most ``MASKED`` photos with masks or else ``MARKED`` with points or scribbles, and which.
 
-    Which ones depends on names of images with masks only: images with other annotations change nothing.
+    They are chosen by their names: images without masks do not change which of the others are looked at.
     """
-    left = MOST
+    masked, marked = list[AnnotatedPhoto](), list[AnnotatedPhoto]()
     for one in sorted(photos, key=lambda one: (crc32(one.photo.name.encode()), one.photo.name)):
-        mask = one.annotation().mask
-        if mask is None or not mask.any():
-            continue
-        image = Shrunk(one.photo, max_side).image()
-        yield image, nearest(mask, image.shape[:2])
-        left -= 1
-        if not left:
-            return
+        annotation = one.annotation()
+        if annotation.mask is not None and annotation.mask.any():
+            masked.append(one)
+        elif annotation.seeds or annotation.scribbles is not None:
+            marked.append(one)
+        if len(masked) == MASKED:
+            break
+    return (masked, "masks") if masked else (marked[:MARKED], "marks")
+
+
+def known_pixels(annotation: PixelAnnotation, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Labels + 1 of the pixels [H, W] whose label is known, and 0 elsewhere."""
+    if annotation.mask is not None:
+        return annotation.mask
+    known = np.zeros(shape, dtype=np.uint8) if annotation.scribbles is None else annotation.scribbles.copy()
+    for seed in annotation.seeds:
+        known[seed.y, seed.x] = seed.label + 1
+    return known
 
 
 def best_confusion(mask: NDArray[np.uint8], regions: IndexArray, n_labels: int) -> FloatArray:
