@@ -23,8 +23,8 @@ from multiutility.vision.training_set import AnnotatedPhoto
 # Images that are looked at, at most: with masks, and with points or scribbles.
 MASKED, MARKED = 10, 30
 # By how much the best labelings of twice as many superpixels must be better, in mean IoU: learning takes
-# twice as long with them. Points and scribbles lie within things, and show but a part of it.
-WORTH, MARKS_WORTH = 0.02, 0.005
+# twice as long with them.
+WORTH = 0.02
 
 
 def suited_preset(
@@ -50,7 +50,7 @@ def suited_preset(
         boundary = boundary_map(image)
         confusions.append([best_confusion(known, cut.cut(boundary), len(classes)) for cut in cuts])
     bounds = [mean_iou(matrix, classes.rare) for matrix in np.sum(confusions, axis=0)]
-    number = numbers[bounds[1] - bounds[0] >= (WORTH if by == "masks" else MARKS_WORTH)]
+    number = numbers[bounds[1] - bounds[0] >= WORTH]
     rounded = {str(n): round(bound, 4) for n, bound in zip(numbers, bounds, strict=True)}
     facts = {"number": number, "by": by, "bounds": rounded}
     return replace(usual, superpixels=superpixels.resized(number)), {"superpixels": facts}
