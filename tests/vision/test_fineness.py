@@ -14,12 +14,11 @@ from multiutility.datasets.folder import DatasetFolder, NewSample, write_dataset
 from multiutility.experiments.study import Setup, Study
 from multiutility.experiments.supervision import Supervision
 from multiutility.kinds import PixelAnnotation
-from multiutility.kinds.seeds import PixelSeed
 from multiutility.vision import features
 from multiutility.vision.features import presets
 from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.preset import Preset
-from multiutility.vision.fineness import MASKED, best_confusion, suited_preset
+from multiutility.vision.fineness import N_MASKS, best_confusion, suited_preset
 from multiutility.vision.photo import ArrayPhoto
 from multiutility.vision.regions.superpixels import RegionMerging
 from multiutility.vision.segmenter import Segmenter
@@ -66,17 +65,19 @@ def test_no_labeling_of_regions_has_more_right_pixels() -> None:
 
 
 def test_masks_of_small_things_need_more_superpixels() -> None:
-    many, facts = suited_preset(PRESET, [photo("small", dots(30))], 640, CLASSES)
+    small, large = ([photo(f"{n}", dots(pitch)) for n in range(N_MASKS)] for pitch in (30, 60))
+    many, facts = suited_preset(PRESET, small, 640, CLASSES)
     assert many.superpixels == RegionMerging(40, min_size=6)
-    few, other = suited_preset(PRESET, [photo("large", dots(60))], 640, CLASSES)
+    few, other = suited_preset(PRESET, large, 640, CLASSES)
     assert few == PRESET
+    assert suited_preset(PRESET, small[1:], 640, CLASSES) == (PRESET, {})
     assert facts["superpixels"]["number"] == 40
     assert other["superpixels"]["number"] == 20
     assert facts["superpixels"]["bounds"]["40"] > facts["superpixels"]["bounds"]["20"] + 0.02
 
 
 def test_other_annotations_have_no_say() -> None:
-    masks = [photo(f"{n}", dots(30 if n % 3 == 0 else 60)) for n in range(MASKED + 5)]
+    masks = [photo(f"{n}", dots(30 if n % 3 == 0 else 60)) for n in range(N_MASKS + 5)]
     tagged = PixelAnnotation(tags=(GRASS, COW))
     others = [photo(f"tagged {n}", dots(30), tagged) for n in range(20)]
     alone = suited_preset(PRESET, masks, 640, CLASSES)
@@ -84,26 +85,11 @@ def test_other_annotations_have_no_say() -> None:
     assert suited_preset(PRESET, others, 640, CLASSES) == (PRESET, {})
 
 
-def test_without_masks_marks_tell() -> None:
-    """Points in cows, and on the grass between them: few superpixels have both."""
-    for pitch, number in ((30, 40), (60, 20)):
-        mask = dots(pitch)
-        places = [(y, x) for y in range(4, 120, pitch) for x in range(4, 160, pitch)]
-        seeds = [PixelSeed(COW, x, y) for y, x in places] + [PixelSeed(GRASS, x, y + 12) for y, x in places]
-        scribble = np.zeros_like(mask)
-        for seed in seeds:
-            scribble[seed.y, seed.x] = seed.label + 1
-        for given in (PixelAnnotation(seeds=tuple(seeds)), PixelAnnotation(scribbles=scribble)):
-            found, facts = suited_preset(PRESET, [photo("marked", mask, given)], 640, CLASSES)
-            assert found.superpixels == RegionMerging(number, min_size=6)
-            assert facts["superpixels"]["by"] == "marks"
-
-
 @pytest.mark.parametrize(
     ("parameters", "number"), [({}, 40), ({"n_superpixels": 30}, 30), ({"method": "paper"}, 20)]
 )
 def test_models_have_what_was_chosen_or_given(parameters: dict[str, object], number: int) -> None:
-    masks = [dots(30), dots(28)]
+    masks = [dots(pitch) for pitch in (28, 30) * (N_MASKS // 2)]
     annotations = [PixelAnnotation(mask=mask) for mask in masks]
     model = Segmenter(**parameters, max_iter=1, tol=0.5)  # type: ignore[arg-type]
     model.fit([picture(mask) for mask in masks], annotations, classes=CLASSES)
@@ -112,15 +98,15 @@ def test_models_have_what_was_chosen_or_given(parameters: dict[str, object], num
 
 
 def test_experiments_choose_as_training_does(tmp_path: Path) -> None:
-    pitches = [60, 30, 60, 30, 60, 30, 60, 60]
-    samples = [
-        NewSample(f"{n}", picture(dots(pitch)), PixelAnnotation(mask=dots(pitch)))
-        for n, pitch in enumerate(pitches)
-    ]
-    write_dataset(tmp_path, CLASSES, samples, {"train": list("012345"), "validation": list("67")})
+    names = [f"{n:02d}" for n in range(2 * N_MASKS + 2)]
+    masks = [dots(30 if n < N_MASKS else 60) for n in range(len(names))]
+    pairs = zip(names, masks, strict=True)
+    samples = [NewSample(name, picture(mask), PixelAnnotation(mask=mask)) for name, mask in pairs]
+    write_dataset(tmp_path, CLASSES, samples, {"train": names[:-2], "validation": names[-2:]})
     setup = Setup(tmp_path, "train", "validation", protocol="msrc21")
     study = Study.open(setup)
-    small, large = Supervision((1, 3), (0, 2)), Supervision((0, 2), (1, 3))
+    first, rest = tuple(range(N_MASKS)), tuple(range(N_MASKS, 2 * N_MASKS))
+    small, large = Supervision(first, rest), Supervision(rest, first)
     assert study.suited("tags", large)[0] is study
     finer, chosen = study.suited("tags", small)
     assert finer.training.preset.preset.superpixels == RegionMerging(40, min_size=6)
@@ -128,7 +114,7 @@ def test_experiments_choose_as_training_does(tmp_path: Path) -> None:
     weakly = study.outcome("ours", "tags", small, {"max_iter": 1, "tol": 0.5})
     assert weakly.about_model["chosen"]["superpixels"] == chosen["superpixels"]
     train = DatasetFolder(tmp_path).split("train")
-    photos = [sample for sample in train if sample.name in "13"]
+    photos = [sample for sample in train if sample.name in names[:N_MASKS]]
     model = Segmenter(max_iter=1, tol=0.5).fit(
         [sample.path for sample in photos], [sample.annotation() for sample in photos], classes=CLASSES
     )

@@ -101,7 +101,7 @@ SuperpixelsOption: TypeAlias = Annotated[
         "--superpixels",
         min=1,
         help="About how many superpixels an image has; by default, as the features have it, or twice as many "
-        "where masks, points or scribbles show shapes that need them.",
+        "where ten masks or more have shapes that need them.",
         rich_help_panel=FEATURES,
     ),
 ]

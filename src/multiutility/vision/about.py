@@ -87,17 +87,17 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
 def superpixels_text(chosen: Mapping[str, Any]) -> str:
     """Return how many superpixels images are cut into, if that was chosen.
 
-    >>> facts = {"number": 400, "by": "masks", "bounds": {"200": 0.65, "400": 0.7131}}
+    >>> facts = {"number": 400, "bounds": {"200": 0.65, "400": 0.7131}}
     >>> superpixels_text({"superpixels": facts})
     '400 superpixels, whose best labels fit masks with an IoU of 0.713 (200: 0.650)'
     """
     if "superpixels" not in chosen:
         return ""
     facts = chosen["superpixels"]
-    number, by, bounds = facts["number"], facts["by"], dict(facts["bounds"])
+    number, bounds = facts["number"], dict(facts["bounds"])
     own = bounds.pop(str(number))
     others = ", ".join(f"{other}: {bound:.3f}" for other, bound in bounds.items())
-    return f"{number} superpixels, whose best labels fit {by} with an IoU of {own:.3f} ({others})"
+    return f"{number} superpixels, whose best labels fit masks with an IoU of {own:.3f} ({others})"
 
 
 def borders_text(chosen: Mapping[str, Any]) -> str:

@@ -84,8 +84,8 @@ class Segmenter(Refitting, BaseEstimator):
         Who solves the convex problems; the latter is the paper's, and slower.
     n_superpixels : int or None
         About how many superpixels an image has. None: as the preset has it, or twice as many where the best
-        labels of these would fit masks, or else points and scribbles, much better; with the method "paper",
-        as the preset has it.
+        labels of these would fit masks much better, if there are ten or more; with the method "paper", as the
+        preset has it.
     max_side : int
         Images with a longer side are labeled at this size, and their masks enlarged. In prediction, it is
         never more than the largest training image had, so that things appear at the size they were learned.
