@@ -24,7 +24,7 @@ from multiutility.vision.training_set import AnnotatedPhoto
 # accuracy for recall: on streets, with five masks, 3 points for 9.
 N_MASKS = 10
 # By how much the best labelings of twice as many superpixels must be better, in mean IoU: learning takes
-# twice as long with them.
+# two to four times as long with them.
 WORTH = 0.02
 
 
@@ -33,7 +33,7 @@ def suited_preset(
 ) -> tuple[Preset, dict[str, Any]]:
     """Return the preset, with twice as many superpixels if masks are worth it, and why in plain values.
 
-    No labeling of superpixels can be better than the one that gives each the label of most of its pixels.
+    No labeling of superpixels has more right pixels than that in which each has the label of most of its own.
     """
     superpixels, chosen = usual.superpixels, masked_photos(photos)
     if not isinstance(superpixels, RegionMerging) or len(chosen) < N_MASKS:
