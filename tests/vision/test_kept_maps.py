@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,14 @@ def test_threads_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with ThreadPoolExecutor(4) as pool:
         for found, wanted in zip(pool.map(network.maps, images * 5), expected * 5, strict=True):
             assert same(found, wanted)
+
+
+def test_processes_share_a_folder(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, images = net(tmp_path), [noise_image(60, 80, seed) for seed in range(6)]
+    monkeypatch.setenv("MULTIUTILITY_MAPS", "0")
+    expected = [network.maps(image) for image in images]
+    monkeypatch.setenv("MULTIUTILITY_MAPS", "60KB")  # one or two of them
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for found, wanted in zip(pool.map(network.maps, images * 5), expected * 5, strict=True):
+            assert same(found, wanted)
+    assert not list(folder.glob(".*.tmp"))
