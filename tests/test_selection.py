@@ -15,6 +15,7 @@ from learning_cases import Labels, fulls, random_problems, tags
 from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.expected import TILT
+from multiutility.annotations.scribbled import Scribbled, Stroke
 from multiutility.learning import MultiUtilitySSVM, multi_utility
 from multiutility.learning.examples import (
     class_weights,
@@ -43,6 +44,7 @@ from multiutility.learning.selection.reading import (
 )
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
+from multiutility.learning.selection.strokes import strokes_model
 from multiutility.learning.selection.trials import SOFT, Trial, Trials, best_trial
 from multiutility.learning.selection.unmasked import from_seeds, open_labels, within_reach
 from multiutility.learning.starts.soft import soft_start
@@ -614,6 +616,44 @@ def test_places_need_every_label() -> None:
     whole = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
     assert places_model(Nodes(make_examples(problems, partial), (), range(6)), 1e-3) is None
     assert places_model(Nodes(make_examples(problems, whole), (), range(6)), 1e-3) is not None
+
+
+def strokes_of(labels: Labels, extents: list[float], per_label: int = 2) -> Joint:
+    """Strokes over some nodes of every label, with an extent for each label; and all tags."""
+    found = [
+        Stroke(int(node), k, extents[k])
+        for k in np.unique(labels).tolist()
+        for node in np.flatnonzero(labels == k)[:per_label]
+    ]
+    return Joint(np.unique(labels).tolist(), [], [], n_labels=3, terms=[Scribbled(found)])
+
+
+def test_labels_are_as_frequent_as_they_are_drawn() -> None:
+    """Without features, by hand: nodes count by extents, divided by the power 1/4 of those of their label."""
+    problem = LabelingProblem(np.zeros((6, 1)), [], np.zeros((0, 1)))
+    labels, extents = np.array([0, 0, 1, 1, 2, 2]), [0.6, 0.3, 0.1]
+    data = Nodes(make_examples([problem] * 3, [strokes_of(labels, extents)] * 3), (), range(3))
+    model = strokes_model(data, 1e-6)
+    assert model is not None
+    expected = np.array(extents) ** 0.75
+    found = probabilities(data.features(0), model)
+    assert np.allclose(found, expected / expected.sum(), atol=0.01)
+
+
+def test_strokes_of_all_labels_are_a_sample() -> None:
+    problems, labelings = cloudy(0, 8)
+    drawn = [strokes_of(y, [0.02, 0.01, 0.01]) for y in labelings]
+    choice = choose(make_examples(problems, drawn), [[]] * 8, soft_start)
+    assert (choice.facts["start"], choice.facts["class_weight"]) == ("strokes", 0.0)
+    assert list(choice.facts["provable_error"]) == ["strokes, 0"]
+    # Extents are not known, or a label has no stroke: then errors that are provable decide.
+    unknown = [strokes_of(y, [0.0] * 3) for y in labelings]
+    partial = [strokes_of(np.where(y == 2, 1, y), [0.02] * 3) for y in labelings]
+    partial[0] = Joint([0, 1, 2], [], [], n_labels=3)
+    for others in (unknown, partial):
+        facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
+        assert "soft labels, 0" in facts["provable_error"]
+        assert "strokes, 0" not in facts["provable_error"]
 
 
 def test_expected_settles_on_the_least_expected_loss() -> None:

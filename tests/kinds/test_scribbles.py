@@ -34,9 +34,10 @@ from multiutility.datasets.errors import DatasetError
 from multiutility.datasets.formats import FORMATS
 from multiutility.datasets.formats.export import USUAL, without_others
 from multiutility.identifiability import Bag
+from multiutility.kinds.grid import Grid
 from multiutility.kinds.medial import medial_path, thickened
 from multiutility.kinds.objects import objects_of
-from multiutility.kinds.scribbles import SHARE, resize_strokes
+from multiutility.kinds.scribbles import SHARE, resize_strokes, scribbles_term
 from multiutility.learning.selection.provable import provable_errors
 from multiutility.learning.selection.reading import clues_of
 from multiutility.vision.rasterize import rasterize
@@ -105,7 +106,7 @@ def test_the_loss_is_that_of_the_others_and_hamming_on_the_strokes(parts: str) -
         problem, omega = picture.problem(), rng.uniform(0.2, 3, picture.n_labels)
         for labels in rng.integers(picture.n_labels, size=(8, problem.n_nodes)):
             others = pixel_loss(picture, labels.tolist(), omega.tolist())
-            wrong = sum(omega[k] * problem.node_sizes[node] for node, k in found if labels[node] != k)
+            wrong = sum(omega[k] * problem.node_sizes[node] for node, k, _ in found if labels[node] != k)
             assert joint.weighted(omega).loss(problem, labels) == pytest.approx(others + wrong)
     assert compared > 5
 
@@ -194,7 +195,7 @@ def test_contradictions_are_errors() -> None:
     box = Box(1, rows=[[1, 2]], columns=[[1], [2]])
     for terms, message in (
         ([Stroke(0, 5)], r"labels of scribbles\[0\] is 5"),
-        ([Stroke(0, 2), Stroke(0, 2)], r"scribbles\[1\] is Stroke\(node=0, label=2\): it is there already"),
+        ([Stroke(0, 2), Stroke(0, 2)], r"scribbles\[1\] is in node 0 with label 2: it is there already"),
         ([Stroke(0, 2), Stroke(0, 0)], r"scribbles\[1\] is in node 0, which has scribbles of two labels"),
         ([Stroke(0, 1)], r"scribbles\[0\] is in node 0: outside all boxes of its label, 1"),
     ):
@@ -213,6 +214,20 @@ def test_strokes_are_places_for_those_who_choose() -> None:
     # Asked are two nodes and a tag of label 1, and a tag of label 0; one of the nodes is missed.
     assert (errors.missed.tolist(), errors.asked.tolist()) == ([0, 1], [1, 3])
     assert not errors.merged.any()
+
+
+def test_extents_are_parts_of_the_pixels_of_the_image() -> None:
+    rng = np.random.default_rng(2)
+    drawn = rng.integers(0, 4, REGIONS.shape).astype(np.uint8)
+    regions = np.arange(REGIONS.size).reshape(REGIONS.shape) // 3  # of few pixels each
+    term = scribbles_term(drawn, Grid(regions.astype(np.int32), 3))
+    found = {(mark.node, mark.label): mark.extent for mark in term.strokes}
+    for node in range(int(regions.max()) + 1):
+        for label in range(3):
+            share = np.mean((regions == node) & (drawn == label + 1))
+            assert found.get((node, label), 0.0) == pytest.approx(share)
+    assert term.extents is not None
+    assert Scribbled([*term.strokes, Stroke(10**6, 0)]).extents is None
 
 
 def test_bags_have_strokes_as_places() -> None:

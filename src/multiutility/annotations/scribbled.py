@@ -13,10 +13,14 @@ from multiutility.arrays import FloatArray, IndexArray
 
 
 class Stroke(NamedTuple):
-    """A node that a stroke runs over, and the stroke's label."""
+    """A node that a stroke runs over, and the stroke's label.
+
+    ``extent`` is how much of the whole problem is drawn there, as a part; 0 if that is not known.
+    """
 
     node: int
     label: int
+    extent: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +55,20 @@ class Scribbled(Term):
         """The nodes."""
         return self.strokes
 
+    @property
+    def extents(self) -> Sequence[float] | None:
+        """Extents of the strokes, if they are known of all."""
+        found = [stroke.extent for stroke in self.strokes]
+        return found if all(extent > 0 for extent in found) else None
+
     def check(self, n_labels: int) -> None:
         """Raise if there is no such label, or a node is there twice, which would count twice."""
         super().check(n_labels)
-        seen: set[Stroke] = set()
-        for s, stroke in enumerate(self.strokes):
-            if stroke in seen:
-                raise ValueError(f"scribbles[{s}] is {stroke}: it is there already")
-            seen.add(stroke)
+        seen: set[tuple[int, int]] = set()
+        for s, (node, label, _) in enumerate(self.strokes):
+            if (node, label) in seen:
+                raise ValueError(f"scribbles[{s}] is in node {node} with label {label}: it is there already")
+            seen.add((node, label))
 
     def keep(self, marks: Sequence[int]) -> Self:
         """Some of the nodes."""
@@ -67,13 +77,13 @@ class Scribbled(Term):
     def losses(self, shared: Shared, labels: IndexArray) -> Iterator[float]:
         """Sizes of the nodes of each label that have another."""
         for label in sorted(set(self.labels)):
-            wrong = [node for node, own in self.strokes if own == label and labels[node] != label]
+            wrong = [node for node, own, _ in self.strokes if own == label and labels[node] != label]
             yield float(shared.weights[label] * shared.node_sizes[wrong].sum())
 
     def gains(self, shared: Shared) -> Iterator[tuple[int, FloatArray]]:
         """Sizes of the nodes of each label."""
         for label in sorted(set(self.labels)):
             gain = np.zeros(len(shared.node_sizes))
-            nodes = [node for node, own in self.strokes if own == label]
+            nodes = [node for node, own, _ in self.strokes if own == label]
             gain[nodes] = shared.weights[label] * shared.node_sizes[nodes]
             yield label, gain

@@ -95,6 +95,11 @@ class Term(Protocol):
         return ()
 
     @property
+    def extents(self) -> Sequence[float] | None:
+        """How much of all is marked at each of the marks, as a part; None if that tells nothing of sizes."""
+        return None
+
+    @property
     def sizes(self) -> Mapping[int, float]:
         """Expected sizes of labels that are known from the term alone."""
         return {}

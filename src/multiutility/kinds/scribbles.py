@@ -72,7 +72,9 @@ def scribbles_term(scribbles: NDArray[np.uint8], grid: Grid) -> Scribbled:
     problem = size_problem(scribbles, *grid.regions.shape) or scribbles_problem(scribbles, grid.n_labels)
     raise_problem("scribbles", problem)
     counts = label_histograms(scribbles, grid.regions, grid.n_labels)
-    return Scribbled([Stroke(node, label) for node, label in np.argwhere(counts).tolist()])
+    parts = counts / scribbles.size
+    found = np.argwhere(counts).tolist()
+    return Scribbled([Stroke(node, label, float(parts[node, label])) for node, label in found])
 
 
 def stroke_strength(scribbles: NDArray[np.uint8], grid: Grid, _s: int, stroke: Mark) -> tuple[float, ...]:

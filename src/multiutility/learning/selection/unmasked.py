@@ -26,6 +26,7 @@ from multiutility.learning.selection.reading import MARKS, Reading
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 from multiutility.learning.selection.sizes import sized
 from multiutility.learning.selection.stand_in import fit_hinges
+from multiutility.learning.selection.strokes import strokes_model
 from multiutility.learning.starts.known_sizes import within_boxes
 from multiutility.learning.starts.openness import opened
 from multiutility.learning.starts.soft import BALANCE, SoftStart
@@ -50,26 +51,19 @@ def unproven(
 ) -> Choice:
     """Choose without full labelings, or with too few: by errors that annotations of other examples prove.
 
-    The full labelings that there are go into the soft labels.
+    The full labelings that there are go into the soft labels. If all labels have strokes, there is nothing to
+    choose: these are a sample of what there is. By folds of the training images of five datasets, the mean of
+    accuracy, recall and IoU is 0.4 to 3.5 points higher than by the errors that strokes prove: these run
+    along the middle of things, and do not tell what is taken for a thing around it.
     """
     start = soft_start(data.examples)
     data = replace(data, examples=opened(data.examples, start.chances), _clues={})
-    if knows_sizes(data):
-        told = from_shares(data)
+    strokes, marks = strokes_model(data, RIDGE), dict[str, Sequence[float]]()
+    if strokes is not None:
+        candidates = {"strokes": from_places(data, strokes)}
     else:
-        told = [soft for n, soft in enumerate(start.told) if n in data.places]
-    told = [within_boxes(data.examples[n], one) for n, one in zip(data.weak, told, strict=True)]
-    candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
-    places = places_model(data, RIDGE)
-    if places is not None:
-        candidates["certain places"] = from_places(data, places)
-    marks: dict[str, Sequence[float]] = {}
-    if open_labels(data):
-        for reach in REACHES:
-            name = f"seeds, reach {reach}"
-            marks[name] = within_reach(reach)
-            candidates[name] = from_seeds(data, marks[name])
-    powers = unproven_balances(data) if balance is None else (balance,)
+        candidates, marks = without_strokes(data, start)
+    powers = unproven_balances(data, strokes is not None) if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
         for name, told in candidates.items()
@@ -87,6 +81,28 @@ def unproven(
     trust = (UNJUDGED if data.full else 1.0) if alpha is None else alpha
     read = [posteriors.get(n) for n in range(len(data.examples))]
     return Choice(read, trust, power, None, facts, marks.get(best), lambda: data.space)
+
+
+def without_strokes(
+    data: Data, start: SoftStart
+) -> tuple[dict[str, list[FloatArray]], dict[str, Sequence[float]]]:
+    """Posteriors by all ways to read annotations, and weights of marks where these are not the usual ones."""
+    if knows_sizes(data):
+        told = from_shares(data)
+    else:
+        told = [soft for n, soft in enumerate(start.told) if n in data.places]
+    told = [within_boxes(data.examples[n], one) for n, one in zip(data.weak, told, strict=True)]
+    candidates = {"soft labels": told, "soft labels, sizes learned": resized(data, told)}
+    places = places_model(data, RIDGE)
+    if places is not None:
+        candidates["certain places"] = from_places(data, places)
+    marks: dict[str, Sequence[float]] = {}
+    if open_labels(data):
+        for reach in REACHES:
+            name = f"seeds, reach {reach}"
+            marks[name] = within_reach(reach)
+            candidates[name] = from_seeds(data, marks[name])
+    return candidates, marks
 
 
 def from_shares(data: Data) -> list[FloatArray]:
@@ -122,13 +138,15 @@ def fewest_errors(errors: Mapping[tuple[str, float], Sequence[Errors]]) -> tuple
     return best
 
 
-def unproven_balances(data: Data) -> tuple[float, ...]:
+def unproven_balances(data: Data, strokes: bool) -> tuple[float, ...]:
     """Powers of class weights to try: the usual with full labelings, and none if nothing is said of places.
 
-    Guesses of rare labels are often wrong, and to favor these does harm.
+    Guesses of rare labels are often wrong, and to favor these does harm. Strokes have favored them already.
     """
     if data.full:
         return (FEW,)
+    if strokes:
+        return (0.0,)
     placed = any(data.clues(n).placed for n in evenly(data.weak, MOST_WEAK))
     return (0.0, GUESSED) if placed else (0.0,)
 
