@@ -601,9 +601,10 @@ def test_without_full_labelings_provable_errors_decide() -> None:
     choice = choose(examples, [[]] * 40, soft_start)
     errors = choice.facts["provable_error"]
     start, power = choice.facts["start"], choice.facts["class_weight"]
-    # Another way than soft labels needs surely fewer errors; class weights, the fewest for the same way.
-    assert errors[f"{start}, {power:g}"] == min(errors[f"{start}, {one:g}"] for one in (0.0, 0.25))
+    # Another way than soft labels needs surely fewer errors.
     assert errors[f"{start}, {power:g}"] <= errors["soft labels, 0"]
+    # All labels have places, and regressions on these favor rare ones already.
+    assert {name.rpartition(", ")[2] for name in errors} == {"0"}
     assert choice.estimate is None
     model, whole = learner().fit(problems, all_points), learner().fit(problems, fulls(labelings, 3))
     assert model.score(unseen, fulls(truth, 3)) > 0.85 * whole.score(unseen, fulls(truth, 3))

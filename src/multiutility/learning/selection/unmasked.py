@@ -63,7 +63,8 @@ def unproven(
         candidates = {"strokes": from_places(data, strokes)}
     else:
         candidates, marks = without_strokes(data, start)
-    powers = unproven_balances(data, strokes is not None) if balance is None else (balance,)
+    placed = strokes is not None or "certain places" in candidates
+    powers = unproven_balances(data, placed) if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
         for name, told in candidates.items()
@@ -138,14 +139,15 @@ def fewest_errors(errors: Mapping[tuple[str, float], Sequence[Errors]]) -> tuple
     return best
 
 
-def unproven_balances(data: Data, strokes: bool) -> tuple[float, ...]:
+def unproven_balances(data: Data, all_placed: bool) -> tuple[float, ...]:
     """Powers of class weights to try: the usual with full labelings, and none if nothing is said of places.
 
-    Guesses of rare labels are often wrong, and to favor these does harm. Strokes have favored them already.
+    Guesses of rare labels are often wrong, and to favor these does harm. Where all labels have places that
+    are certain, regressions on these have favored rare ones already.
     """
     if data.full:
         return (FEW,)
-    if strokes:
+    if all_placed:
         return (0.0,)
     placed = any(data.clues(n).placed for n in evenly(data.weak, MOST_WEAK))
     return (0.0, GUESSED) if placed else (0.0,)
