@@ -55,7 +55,10 @@ class Search {
       expansion_.start(best_);
     descend();
     if (!second_.empty() && expansion_.energy() >= best_energy_) descend_again();
-    if (effort > 0.0 && problem_.n_subsets > 0) test_labels(effort);
+    if (effort > 0.0 && problem_.n_subsets > 0) {
+      test_labels(effort);
+      if (!second_.empty() && descend_in_other_orders()) test_labels(effort);
+    }
     Outcome result = outcome(energy);
     if (bound) {
       const double lower = bound_.lower(problem_, problem_.cost_of(expansion_.energy()) / problem_.factor);
@@ -186,13 +189,28 @@ class Search {
       failed = expansion_.expand(order_[idx(n)]) ? 0 : failed + 1;
   }
 
-  // One label for all nodes was the best start, and a trap: no single move leads out of it. Begin elsewhere.
+  // One label for all nodes was the best start, and may be a trap: no single move leads out of it. Begin elsewhere, and
+  // go back if that ends no lower.
   void descend_again() {
     kept_ = expansion_.labels();
     const Units before = expansion_.energy();
     expansion_.assign(changes_to(second_));
     descend();
     if (expansion_.energy() >= before) expansion_.assign(changes_to(kept_));
+  }
+
+  // Where one label for all nodes was the best start, edges are so strong that the cheapest label, which goes first,
+  // takes nearly all nodes, and others cannot come back one by one. Let it go last, then let the dearest go first;
+  // labels stay as they are unless that ends lower. True if it does.
+  bool descend_in_other_orders() {
+    const Units before = expansion_.energy();
+    usual_ = order_;
+    std::rotate(order_.begin(), order_.begin() + 1, order_.end());
+    descend_again();
+    order_.assign(usual_.rbegin(), usual_.rend());
+    descend_again();
+    order_ = usual_;
+    return expansion_.energy() < before;
   }
 
   // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own, labels
@@ -265,7 +283,7 @@ class Search {
   Units best_energy_ = 0;
   double limit_ = 0.0;
   bool has_flow_ = false, few_seeds_ = false;
-  std::vector<int> candidate_, best_, second_, kept_, order_;
+  std::vector<int> candidate_, best_, second_, kept_, order_, usual_;
   std::vector<double> flow_;
   std::vector<Units> total_;
   std::vector<std::pair<Units, int>> ranked_;
