@@ -119,7 +119,7 @@ def small_cases() -> Iterator[Case]:
         target = Target(time=1 / 3, energy=1, gap=1 / 2) if named else Target()
         yield Case(family, minimize, gcos(family), target, repeats=5)
     for family in instances.STRONG:
-        yield Case(family, minimize, gcos(family), Target(time=1 / 3, energy=1), repeats=5)
+        yield Case(family, minimize, gcos(family), Target(energy=1), repeats=5)
 
 
 def training_cases(features: Features) -> Iterator[Case]:
