@@ -16,6 +16,7 @@ from instances import Family, FlowFamily, FlowInstance, Instance
 from multiutility import Energy
 from multiutility.inference import Expansion
 from multiutility.inference.expansion import min_cut
+from trainings import DATASETS, SUPERVISIONS, Features, Training
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Case:
     Where solvers are `exact`, all must find the same values.
     """
 
-    family: Family | FlowFamily
+    family: Family | FlowFamily | Training
     ours: Callable[[Any, int], Measured]
     peers: tuple[Peer, ...] = ()
     target: Target = Target()
@@ -88,20 +89,22 @@ def cut(instance: FlowInstance, repeats: int) -> Measured:
     return timed(lambda: np.stack([instance.sink, instance.source], axis=1), solve, repeats)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(quick: bool, features: Features) -> list[Case]:
     """Everything that is compared with peers; `quick` keeps one or two couplings of every kind."""
-    found = [*small_cases(), *larger_cases(), *flow_cases()]
+    found = [*small_cases(), *training_cases(features), *larger_cases(), *flow_cases()]
     if not quick:
         return found
-    kept: set[Family | FlowFamily] = {*instances.SMALL, *instances.MEDIUM[0:4:3], *instances.FLOWS[0:4:3]}
-    kept |= {*instances.LARGE[0:2], *instances.LARGE[4:6]}
+    kept: set[object] = {*instances.SMALL, *instances.STRONG, *instances.MEDIUM[0:4:3]}
+    kept |= {*instances.FLOWS[0:4:3], *instances.LARGE[0:2], *instances.LARGE[4:6]}
     return [shortened(case) for case in found if case.family in kept]
 
 
 def shortened(case: Case) -> Case:
     """Keep all small instances and one of each larger family."""
-    seeds = case.family.seeds if case.family in instances.SMALL else case.family.seeds[:1]
-    return replace(case, family=replace(case.family, seeds=seeds), repeats=min(case.repeats, 3))
+    family, small = case.family, {*instances.SMALL, *instances.STRONG}
+    if not isinstance(family, Training) and family not in small:
+        family = replace(family, seeds=family.seeds[:1])
+    return replace(case, family=family, repeats=min(case.repeats, 3))
 
 
 def gcos(family: Family) -> tuple[Peer, ...]:
@@ -110,11 +113,22 @@ def gcos(family: Family) -> tuple[Peer, ...]:
 
 
 def small_cases() -> Iterator[Case]:
-    """Yield the 200-node families, whose exact optima are known."""
+    """Yield the 200-node families; exact optima are known of all but the strongly coupled ones."""
     for family in instances.SMALL:
         named = family.label_cost > 0 and not family.row_cost and family.n_labels == 21
         target = Target(time=1 / 3, energy=1, gap=1 / 2) if named else Target()
         yield Case(family, minimize, gcos(family), target, repeats=5)
+    for family in instances.STRONG:
+        yield Case(family, minimize, gcos(family), Target(energy=1), repeats=5)
+
+
+def training_cases(features: Features) -> Iterator[Case]:
+    """Yield the loss-augmented energies of real training."""
+    for dataset in DATASETS:
+        for supervision in SUPERVISIONS:
+            peers = (GCO,) if supervision.has_label_costs else (GCO, GCO_WRAPPER)
+            target = Target(time=1 / 3, energy=1)
+            yield Case(Training(dataset, supervision, features), minimize, peers, target, repeats=3)
 
 
 def larger_cases() -> Iterator[Case]:

@@ -1,6 +1,7 @@
 """Time and energy of `Expansion` against its peers, on the same instances in one run.
 
     python benchmarks/inference.py [--quick] [--json FILE] [--peers-dir DIR] [--only SUBSTRING]
+                                   [--features NAME] [--store DIR]
 
 Ours and the peers take turns on each case. Seconds are medians over all rounds and repeats, averaged over the
 instances of the case. The time ratio that is held against a target of GCO's is the hardest reading: our full
@@ -10,7 +11,9 @@ from the labels by `Energy.evaluate`.
 Gaps, ours and the peer's, are mean distances of the energy to the exact optimum (see optima.py), or to the
 best proven bound where the optimum is not proven.
 
-Exit code: 0 if all targets are met, 1 if not, 3 if a peer is missing.
+Energies of real training are made of datasets in $MULTIUTILITY_DATA, see trainings.py.
+
+Exit code: 0 if all targets are met, 1 if not, 3 if a peer or a dataset is missing.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from cases import Case, Target, cases, energy_of
 from environments import Measured, MissingPeerError, Peer
 from instances import FlowInstance, Instance
 from multiutility.inference import Expansion
+from trainings import Features, MissingDataError
 
 PEERS_DIR = Path(__file__).parents[1] / ".bench"
 TOLERANCE = 1e-9
@@ -93,7 +97,10 @@ class Solved:
 
 def compare(case: Case, rounds: int, directory: Path) -> list[Row]:
     """Ours and the peers in turn, `rounds` times; a peer that fails is left out of the later rounds."""
-    problems = case.family.instances()
+    try:
+        problems = case.family.instances()
+    except MissingDataError as error:
+        return [Row(case.family.name, None, missing=str(error))]
     ours, theirs = Solved(problems), {peer: Solved(problems) for peer in case.peers}
     missing: dict[Peer, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -194,7 +201,7 @@ def batch_row(rounds: int) -> Row:
 def line(row: Row) -> str:
     """Format the row in Markdown."""
     if row.missing:
-        return f"| {row.case} | {row.peer} | **missing**: {row.missing} | | | | | | | |"
+        return f"| {row.case} | {row.peer or ''} | **missing**: {row.missing} | | | | | | | |"
     gap = [f"{row.gap[who]:.4f}" if row.gap and who in row.gap else "" for who in ("ours", "peer")]
     cells = [
         row.case,
@@ -219,10 +226,10 @@ HEADER = """\
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
 
 
-def measure(quick: bool, rounds: int, directory: Path, only: str) -> list[Row]:
+def measure(quick: bool, rounds: int, directory: Path, only: str, features: Features) -> list[Row]:
     """All rows, each printed as soon as it is known."""
     jobs: dict[str, Callable[[], list[Row]]] = {
-        case.family.name: partial(compare, case, rounds, directory) for case in cases(quick)
+        case.family.name: partial(compare, case, rounds, directory) for case in cases(quick, features)
     }
     jobs |= {"batch": lambda: [batch_row(rounds)], "bound": lambda: [bound_row()]}
     rows = []
@@ -241,10 +248,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to this file")
     parser.add_argument("--peers-dir", type=Path, default=PEERS_DIR, metavar="DIR", help="their environments")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="cases whose name contains this")
+    parser.add_argument("--features", default="deep", metavar="NAME", help="features of real images")
+    parser.add_argument(
+        "--store", type=Path, metavar="DIR", help="folder with features; what it lacks is added"
+    )
     parser.add_argument("--rounds", type=int, help="turns of each solver on each case (3, quick: 1)")
     options = parser.parse_args()
     rounds = options.rounds or (1 if options.quick else 3)
-    rows = measure(options.quick, rounds, options.peers_dir, options.only)
+    features = Features(options.features, options.store)
+    rows = measure(options.quick, rounds, options.peers_dir, options.only, features)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     missed = [f"{row.case} ({row.peer})" for row in rows if row.met is False]

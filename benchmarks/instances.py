@@ -224,6 +224,9 @@ SMALL = (
 )
 """The families whose exact optima are in optima.json."""
 
+STRONG = tuple(Family("random", (200,), 21, coupling, 2) for coupling in (0.5, 0.7))
+"""Edges so strong that one label for all nodes is hard to beat; too hard for exact optima."""
+
 COUPLINGS = (("random", 0.2), ("random", 0.3), ("planted", 0.5), ("planted", 1.0))
 MEDIUM = (
     *[Family(kind, (1000,), 33, w, 5, seeds=(0, 1, 2)) for kind, w in COUPLINGS],

@@ -43,7 +43,8 @@ class Search {
   void on_interrupt(std::function<bool()> interrupted) { watch_.on_interrupt(std::move(interrupted)); }
 
   // `start`, if given, must be allowed; the outcome is never worse. `effort` is the work for the test of labels, as a
-  // multiple of the work of the descent before. After `seconds` the best so far is the outcome.
+  // multiple of the work of the descent before; without any, no other orders of labels are tried. After `seconds` the
+  // best so far is the outcome.
   Outcome minimize(const EnergyView& energy, const std::int32_t* start, int passes, double effort, bool bound,
                    double seconds = std::numeric_limits<double>::infinity()) {
     watch_.start(seconds);
@@ -55,7 +56,10 @@ class Search {
       expansion_.start(best_);
     descend();
     if (!second_.empty() && expansion_.energy() >= best_energy_) descend_again();
-    if (effort > 0.0 && problem_.n_subsets > 0) test_labels(effort);
+    if (effort > 0.0 && problem_.n_subsets > 0) {
+      test_labels(effort);
+      if (is_held_by_start() && descend_in_other_orders()) test_labels(effort);
+    }
     Outcome result = outcome(energy);
     if (bound) {
       const double lower = bound_.lower(problem_, problem_.cost_of(expansion_.energy()) / problem_.factor);
@@ -82,7 +86,7 @@ class Search {
  private:
   // Where the descent had next to nothing to do, tests are cheap too, and this many steps for each node are granted.
   static constexpr int kLeastSteps = 40;
-  static constexpr double kWorthwhile = 0.2;
+  static constexpr double kWorthwhile = 0.2, kHalf = 0.5;
   static constexpr int kFewSeeds = 100;  // one node in so many
 
   void load(const EnergyView& energy) {
@@ -95,6 +99,7 @@ class Search {
     best_.clear();
     second_.clear();
     has_flow_ = false;
+    lower_ = -std::numeric_limits<double>::infinity();
   }
 
   void compile_labels(const std::int32_t* labels) {
@@ -142,15 +147,15 @@ class Search {
   void offer_roundings(int passes) {
     messages_.load(problem_);
     flow_.resize(idx(problem_.n_labels) * idx(problem_.n_edges));
-    double bound = -std::numeric_limits<double>::infinity();
     for (bool last = passes == 1;; last = last || --passes == 1) {
       messages_.pass(true, nullptr, nullptr);
       const double raised = messages_.pass(false, &candidate_, last ? &flow_ : nullptr);
       offer();
       has_flow_ = last;
+      const double rise = raised - lower_;
+      lower_ = raised;
       if (last || watch_.expired()) return;
-      last = raised - bound < kWorthwhile * (problem_.cost_of(best_energy_) - raised);
-      bound = raised;
+      last = rise < kWorthwhile * (problem_.cost_of(best_energy_) - raised);
     }
   }
 
@@ -186,13 +191,36 @@ class Search {
       failed = expansion_.expand(order_[idx(n)]) ? 0 : failed + 1;
   }
 
-  // One label for all nodes was the best start, and a trap: no single move leads out of it. Begin elsewhere.
+  // One label for all nodes was the best start, and may be a trap: no single move leads out of it. Begin elsewhere, and
+  // go back if that ends no lower.
   void descend_again() {
     kept_ = expansion_.labels();
     const Units before = expansion_.energy();
     expansion_.assign(changes_to(second_));
     descend();
     if (expansion_.energy() >= before) expansion_.assign(changes_to(kept_));
+  }
+
+  // Whether one label for all nodes was the best start, and less than half of the way from there to the bound has been
+  // gone since.
+  bool is_held_by_start() const {
+    if (second_.empty()) return false;
+    const double now = problem_.cost_of(expansion_.energy());
+    return problem_.cost_of(best_energy_) - now < kHalf * (problem_.cost_of(best_energy_) - lower_);
+  }
+
+  // Where one label for all nodes was the best start, edges are so strong that the cheapest label, which goes first,
+  // takes nearly all nodes, and others cannot come back one by one. Let it go last, then let the dearest go first;
+  // labels stay as they are unless that ends lower. True if it does.
+  bool descend_in_other_orders() {
+    const Units before = expansion_.energy();
+    usual_ = order_;
+    std::rotate(order_.begin(), order_.begin() + 1, order_.end());
+    descend_again();
+    order_.assign(usual_.rbegin(), usual_.rend());
+    descend_again();
+    order_ = usual_;
+    return expansion_.energy() < before;
   }
 
   // Expansion can merge a label into one other label; here all nodes of a label look for new ones of their own, labels
@@ -264,8 +292,9 @@ class Search {
   Bound bound_;
   Units best_energy_ = 0;
   double limit_ = 0.0;
+  double lower_ = 0.0;  // bound of the last message pass
   bool has_flow_ = false, few_seeds_ = false;
-  std::vector<int> candidate_, best_, second_, kept_, order_;
+  std::vector<int> candidate_, best_, second_, kept_, order_, usual_;
   std::vector<double> flow_;
   std::vector<Units> total_;
   std::vector<std::pair<Units, int>> ranked_;

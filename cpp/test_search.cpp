@@ -180,6 +180,46 @@ void test_minimize_against_enumeration() {
   CHECK(n_optimal > n_rounds * 98 / 100);
 }
 
+// A ring of nodes that are all joined to the next two, where every label costs: one label for all is a good start, and
+// often a trap.
+Energy strong_ring(Random& random, int n_nodes, int n_labels) {
+  Energy e;
+  e.n_nodes = n_nodes;
+  e.n_labels = n_labels;
+  for (int i = 0; i < n_nodes * n_labels; ++i) e.unary.push_back(random.uniform());
+  for (int i = 0; i < n_nodes; ++i)
+    for (const int step : {1, 2}) {
+      e.edges.insert(e.edges.end(), {i, (i + step) % n_nodes});
+      e.weights.push_back(0.35 * random.uniform());
+    }
+  for (int k = 0; k < n_labels; ++k) {
+    for (int i = 0; i < n_nodes; ++i) e.nodes.push_back(i);
+    e.starts.push_back(static_cast<std::int64_t>(e.nodes.size()));
+    e.labels.push_back(k);
+    e.costs.push_back(0.3 * random.uniform());
+  }
+  return e;
+}
+
+void test_strong_edges_and_costs_of_labels() {
+  Random random(8);
+  Search search;
+  int n_optimal = 0;
+  const int n_rounds = 300;
+  for (int round = 0; round < n_rounds; ++round) {
+    const Energy energy = strong_ring(random, 8, 4);
+    const EnergyView e = energy.view();
+    const double least = least_energy(e);
+    const Outcome outcome = search.minimize(e, nullptr, 10, 0.15, false);
+    CHECK(outcome.energy == evaluate(e, outcome.labels.data()));
+    CHECK(outcome.energy >= least - 1e-9);
+    CHECK(outcome.energy <= search.minimize(e, nullptr, 10, 0.0, false).energy + 1e-9);
+    for (int k = 0; k < e.n_labels; ++k) CHECK(outcome.energy <= least_energy_of_move(e, outcome.labels, k) + 1e-9);
+    n_optimal += outcome.energy <= least + 1e-9;
+  }
+  CHECK(n_optimal > n_rounds * 98 / 100);
+}
+
 void test_no_nodes() {
   Energy energy;
   energy.n_labels = 3;
@@ -323,6 +363,7 @@ void test_failures_reach_the_caller() {
 int main() {
   test_moves_against_enumeration();
   test_minimize_against_enumeration();
+  test_strong_edges_and_costs_of_labels();
   test_no_nodes();
   test_larger_problems_reuse_the_workspace();
   test_long_ways_take_no_quadratic_work();

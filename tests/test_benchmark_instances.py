@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import pytest
 
 import instances
 import optima
+import trainings
 from multiutility.energy import Energy
 from multiutility.inference import Expansion
 from multiutility.inference.exact import lp_bound
@@ -51,3 +54,35 @@ def test_strong_coupling_comes_to_an_end(seed: int) -> None:
     result = Expansion(bound=True).minimize(energy)
     assert result.bound is not None
     assert result.bound <= result.energy <= energy.evaluate(energy.unary.argmin(axis=1))
+
+
+@pytest.mark.parametrize("seed", [2, 3, 25, 37])
+def test_strong_coupling_is_no_trap(seed: int) -> None:
+    # One label for all nodes, or nearly all, once was where the search ended, 2 to 4 % above the bound.
+    (family,) = (family for family in instances.STRONG if family.coupling == 0.5)
+    result = Expansion(bound=True).minimize(energy_of(family.instance(seed)))
+    assert result.bound is not None
+    assert result.energy <= 1.01 * result.bound
+
+
+def test_energies_of_training_differ_by_a_constant_and_are_positive() -> None:
+    rng = np.random.default_rng(0)
+    energy = Energy(
+        rng.normal(size=(6, 3)), [[0, 1], [1, 2], [4, 5]], [0.5, 1.0, 0.2], [([0, 1, 2, 3, 4, 5], 1, 0.7)]
+    )
+    shifted = energy_of(trainings.instance_of("some", energy))
+    labelings = rng.integers(3, size=(50, 6))
+    values = shifted.evaluate_many(labelings)
+    np.testing.assert_allclose(np.ptp(values - energy.evaluate_many(labelings)), 0.0, atol=1e-12)
+    assert values.min() >= 0.0
+
+
+def test_datasets_that_are_not_there_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.delenv("MULTIUTILITY_DATA", raising=False)
+    with pytest.raises(trainings.MissingDataError, match="msrc: set MULTIUTILITY_DATA"):
+        trainings.some_images("msrc")
+    monkeypatch.setenv("MULTIUTILITY_DATA", str(tmp_path))
+    with pytest.raises(trainings.MissingDataError, match="msrc is not in MULTIUTILITY_DATA"):
+        trainings.some_images("msrc")

@@ -33,9 +33,10 @@ class Expansion:
 
     A few sequential message passes (TRW-S) give a start and a reparametrization. From the best start known,
     expansion moves descend until no move to any single label lowers the energy, each from the flow that
-    earlier moves left behind. With subset costs, labels in use are then put to the test by vacating them. The
-    energy never rises and is never above that of ``start``; the same input gives the same labels, whatever
-    ``n_jobs``.
+    earlier moves left behind. With subset costs, labels in use are then put to the test by vacating them, and
+    where one label for all nodes was the best start and little was gained since, labels are tried in two
+    other orders. The energy never rises and is never above that of ``start``; the same input gives the same
+    labels, whatever ``n_jobs``.
 
     With size terms it is the best of solutions without them, see ``pieces``: exact for two labels and up to
     three terms, which there is a bound for, too. Moves of the true energy may otherwise still lower it.
@@ -52,7 +53,8 @@ class Expansion:
         close the gap between bound and energy. 0 begins with the labels of least unary cost; so does an
         energy of which less than one node in a hundred prefers any label, as messages have little to say.
     effort : float
-        Work spent on the test of labels, as a multiple of the work of the descent before it; 0 leaves it out.
+        Work spent on the test of labels, as a multiple of the work of the descent before it; 0 leaves it out,
+        and other orders, too.
         More effort finds lower energies where subset costs matter.
     time_limit : float or None
         Seconds for each energy; then the best labeling so far is returned (with ``bound``, the best bound so
