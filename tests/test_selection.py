@@ -651,7 +651,9 @@ def test_strokes_of_all_labels_are_a_sample() -> None:
     unknown = [strokes_of(y, [0.0] * 3) for y in labelings]
     partial = [strokes_of(np.where(y == 2, 1, y), [0.02] * 3) for y in labelings]
     partial[0] = Joint([0, 1, 2], [], [], n_labels=3)
-    for others in (unknown, partial):
+    # Or most examples have tags alone.
+    few = [*drawn[:3], *tags(labelings[3:], 3)]
+    for others in (unknown, partial, few):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]
         assert "strokes, 0" not in facts["provable_error"]

@@ -39,7 +39,8 @@ def strokes_model(data: Data, ridge: float) -> FloatArray | None:
     """Regression on the nodes that are drawn on, each of which counts by how much is drawn there.
 
     So labels are as frequent as they are drawn, which is about how large they are, and hardly any that are
-    rare are favored. None unless every label that is named somewhere has strokes.
+    rare are favored. None unless every label that is named somewhere has strokes, and half of the examples
+    have some: of others, more may be told by what else they have.
     """
     named = np.zeros(data.examples[0].annotation.n_labels, dtype=np.bool_)
     places = np.zeros(len(named))
@@ -51,6 +52,6 @@ def strokes_model(data: Data, ridge: float) -> FloatArray | None:
             rows = np.flatnonzero(drawn.any(axis=1))
             places += (drawn > 0).sum(axis=0)
             parts.append(Targets(data.features(n)[rows], drawn[rows]))
-    if not parts or (places[named] < LEAST_PLACES).any():
+    if 2 * len(parts) < len(data.weak) or (places[named] < LEAST_PLACES).any():
         return None
     return fit_logistic(parts, ridge, GUESSED, n_steps=STEPS)
