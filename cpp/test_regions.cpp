@@ -1,7 +1,9 @@
-// Tests of regions.hpp and cells.hpp against plain loops over pixels, on random maps with and without ties.
+// Tests of regions.hpp, cells.hpp and gradient.hpp against plain loops over pixels, on random maps with and without
+// ties.
 #include "regions.hpp"
 
 #include "cells.hpp"
+#include "gradient.hpp"
 #include "testing.hpp"
 
 #include <cmath>
@@ -161,6 +163,24 @@ void test_cells(MapSize size) {
   for (std::size_t k = 0; k < values.size(); ++k) CHECK(std::abs(values[k] - expected[k]) < 1e-4);
 }
 
+// No direction has more change, and some nearly as much.
+void test_largest_change(std::size_t depth) {
+  std::vector<float> across(depth), down(depth);
+  for (std::size_t d = 0; d < depth; ++d) {
+    across[d] = static_cast<float>(below(19) - 9);
+    down[d] = static_cast<float>(below(19) - 9);
+  }
+  double most = 0.0;
+  for (int step = 0; step < 1000; ++step) {
+    const double angle = step * 3.14159265358979 / 1000;
+    double square = 0.0;
+    for (std::size_t d = 0; d < depth; ++d)
+      square += std::pow(std::cos(angle) * across[d] + std::sin(angle) * down[d], 2);
+    most = std::max(most, std::sqrt(square));
+  }
+  CHECK(std::abs(largest_change(across.data(), down.data(), 1, depth)[0] - most) <= 1e-4 * most);
+}
+
 }  // namespace
 
 int main() {
@@ -171,6 +191,7 @@ int main() {
     test_borders(size);
     test_merging(size, below(3) / 2.0);
     test_cells(size);
+    test_largest_change(static_cast<std::size_t>(1 + below(7)));
   }
   return multiutility::testing::report();
 }

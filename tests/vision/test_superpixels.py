@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.segmentation import watershed
 
-from multiutility.vision.regions import basins, cells, merging, reference
+from multiutility.vision.regions import basins, boundary, cells, merging, reference
 from multiutility.vision.regions.borders import Borders
 from multiutility.vision.regions.reference import border_lengths, nearest
 from multiutility.vision.regions.superpixels import (
@@ -46,15 +46,24 @@ class Routines:
     connected: Callable[..., NDArray[Any]]
     merge_regions: Callable[..., NDArray[Any]]
     cell_weights: Callable[..., Any]
+    largest_change: Callable[..., Any]
 
 
-NATIVE = Routines(basins.drained, Borders.of, merging.connected, merging.merge_regions, cells.cell_weights)
+NATIVE = Routines(
+    basins.drained,
+    Borders.of,
+    merging.connected,
+    merging.merge_regions,
+    cells.cell_weights,
+    boundary.largest_change,
+)
 TWINS = Routines(
     reference.drained,
     reference.borders,
     reference.connected,
     reference.merge_regions,
     reference.cell_weights,
+    reference.largest_change,
 )
 both = pytest.mark.parametrize("way", [NATIVE, TWINS], ids=["native", "numpy"])
 
@@ -307,6 +316,15 @@ def test_native_code_gets_no_labels_that_it_cannot_count() -> None:
             Borders.of(wrong)
     with pytest.raises(ValueError, match="but the boundary map"):
         merging.merge_regions(np.zeros((2, 3), np.int32), np.zeros((3, 2), np.float32), 1)
+
+
+@both
+@given(seed=st.integers(0, 99), n=st.integers(0, 9), depth=st.integers(1, 7))
+def test_the_largest_change_is_that_of_all_directions(way: Routines, seed: int, n: int, depth: int) -> None:
+    across, down = np.random.default_rng(seed).normal(size=(2, n, depth)).astype(np.float32)
+    angles = np.linspace(0, np.pi, 1000)[:, np.newaxis, np.newaxis]
+    changes = np.linalg.norm(np.cos(angles) * across + np.sin(angles) * down, axis=2)
+    np.testing.assert_allclose(way.largest_change(across, down), changes.max(axis=0), rtol=1e-4)
 
 
 def test_boundary_map_of_a_flat_image_is_zero() -> None:
