@@ -35,7 +35,9 @@ def boundary_map(image: Image) -> FloatMap:
     busy = texture(np.ascontiguousarray(lab[..., 0]))
     # What is smooth at a scale of 8 pixels loses nothing by a quarter of the resolution.
     coarse = gradient(quarter(lab), 2.0)
-    coarse += TEXTURE_WEIGHT * gradient(np.stack([quarter(one) for one in busy], axis=2), 2.0)
+    # OpenCV averages no more than four channels at once.
+    thirds = [quarter(np.asarray(cv2.merge(busy[c : c + 3]), dtype=np.float32)) for c in (0, 3)]
+    coarse += TEXTURE_WEIGHT * gradient(np.concatenate(thirds, axis=2), 2.0)
     support = cv2.resize(coarse, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
     found = gradient(lab, 2.0)
     found *= support
@@ -61,7 +63,7 @@ def texture(lightness: FloatMap) -> list[FloatMap]:
 
 
 def quarter(channels: FloatMap) -> FloatMap:
-    """Means of squares of 4 x 4 pixels, or nearly: [H, W] or [H, W, 3] to a quarter of both sides."""
+    """Means of squares of 4 x 4 pixels, or nearly: [H, W, 3] to [H / 4, W / 4, 3]."""
     height, width = channels.shape[:2]
     size = max(1, width // 4), max(1, height // 4)
     return np.asarray(cv2.resize(channels, size, interpolation=cv2.INTER_AREA), dtype=np.float32)

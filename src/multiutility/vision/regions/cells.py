@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -23,6 +25,7 @@ def cell_weights(regions: IndexArray, grid: tuple[int, int]) -> csr_array:
     return csr_array(found, shape=(n_regions, rows * columns))
 
 
+@lru_cache(maxsize=64)  # images of a set often have the same size
 def nearest_two(n_pixels: int, n_cells: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The two cells of a line that each pixel takes its value from, and their weights: [n_pixels, 2] each.
 
@@ -38,4 +41,7 @@ def nearest_two(n_pixels: int, n_cells: int) -> tuple[NDArray[np.int32], NDArray
     before = place.astype(np.int32)
     weight = (place - before).astype(np.float32)
     cells = np.stack((before, np.minimum(before + 1, n_cells - 1)), axis=1)
-    return cells, np.stack((1 - weight, weight), axis=1)
+    weights = np.stack((1 - weight, weight), axis=1)
+    for shared in (cells, weights):
+        shared.setflags(write=False)
+    return cells, weights

@@ -77,7 +77,9 @@ class Backbone:
             if grid not in weights:
                 weights[grid] = cell_weights(picture.regions, grid)
             found.append(weights[grid] @ cells)
-        return np.asarray(np.concatenate(found, axis=1) / picture.sizes[:, np.newaxis], dtype=np.float32)
+        means: Features = np.concatenate(found, axis=1)
+        means /= picture.sizes[:, np.newaxis].astype(np.float32)
+        return means
 
     def maps(self, image: Image) -> list[Cells]:
         """Return all outputs for an image uint8 [H, W, 3], which may have been kept from before."""
@@ -108,8 +110,9 @@ class Backbone:
     def map_key(self, digest: str, image: Image, size: Size) -> str:
         """Hash of all that maps depend on."""
         how = [MAPS_VERSION, digest, self.outputs, self.mean, self.std, self.multiple, size, image.shape]
-        content = np.ascontiguousarray(image)
-        return hashlib.sha256(json.dumps(how).encode() + b"\n" + content.tobytes()).hexdigest()[:32]
+        hasher = hashlib.sha256(json.dumps(how).encode() + b"\n")
+        hasher.update(np.ascontiguousarray(image).data)
+        return hasher.hexdigest()[:32]
 
     def input_size(self, image: Image, asked: Sequence[int | str | None]) -> Size:
         """Height and width of the input.
@@ -135,10 +138,10 @@ class Backbone:
         """Return the image as the network takes it: float32 [1, 3, H, W]."""
         shrinks = size[0] * size[1] < image.shape[0] * image.shape[1]
         way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        channels = cv2.resize(image, size[::-1], interpolation=way)
+        channels = cv2.split(cv2.resize(image, size[::-1], interpolation=way))
         found = np.empty((1, 3, *size), dtype=np.float32)
-        for c, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
-            np.subtract(channels[..., c], np.float32(mean), out=found[0, c])
+        for c, (one, mean, std) in enumerate(zip(channels, self.mean, self.std, strict=True)):
+            np.subtract(one, np.float32(mean), out=found[0, c])
             found[0, c] /= np.float32(std)
         return found
 
