@@ -217,11 +217,11 @@ nb::tuple cell_weights(Map<mu::Label> regions, mu::Label n_regions, Array<std::i
 }
 
 // Changes come as [H * W, D].
-nb::object largest_change(Map<float> across, Map<float> down) {
+nb::object largest_change(Map<float> across, Map<float> down, float factor) {
   std::vector<float> found;
   {
     nb::gil_scoped_release release;
-    found = mu::largest_change(across.data(), down.data(), across.shape(0), across.shape(1));
+    found = mu::largest_change(across.data(), down.data(), across.shape(0), across.shape(1), factor);
   }
   return owned_array(std::move(found));
 }
@@ -241,5 +241,5 @@ NB_MODULE(_core, m) {
   m.def("borders", &borders, nb::arg("regions"), nb::arg("n_regions"));
   m.def("cell_weights", &cell_weights, nb::arg("regions"), nb::arg("n_regions"), nb::arg("down"),
         nb::arg("down_weights"), nb::arg("across"), nb::arg("across_weights"), nb::arg("n_rows"), nb::arg("n_columns"));
-  m.def("largest_change", &largest_change, nb::arg("across"), nb::arg("down"));
+  m.def("largest_change", &largest_change, nb::arg("across"), nb::arg("down"), nb::arg("factor"));
 }

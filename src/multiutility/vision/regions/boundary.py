@@ -73,17 +73,17 @@ def gradient(channels: FloatMap, sigma: float) -> FloatMap:
     """Largest change of all channels [H, W, D] together in any direction, per ``sigma`` pixels: [H, W]."""
     smooth = cv2.GaussianBlur(channels, (0, 0), sigma)
     across, down = (
-        np.asarray(cv2.Sobel(smooth, cv2.CV_32F, x, 1 - x, scale=sigma / 8), dtype=np.float32) for x in (1, 0)
+        np.asarray(cv2.Sobel(smooth, cv2.CV_32F, x, 1 - x), np.float32).reshape(-1, channels.shape[2])
+        for x in (1, 0)
     )
-    depth = channels.shape[2]
-    return largest_change(across.reshape(-1, depth), down.reshape(-1, depth)).reshape(channels.shape[:2])
+    return largest_change(across, down, sigma / 8).reshape(channels.shape[:2])
 
 
-def largest_change(across: FloatMap, down: FloatMap) -> FloatMap:
-    """Largest change of all channels in any direction, of those across and down [N, D]: [N].
+def largest_change(across: FloatMap, down: FloatMap, factor: float) -> FloatMap:
+    """Largest change of all channels in any direction, of those across and down [N, D] times a factor: [N].
 
     It is the root of the larger eigenvalue of their tensor.
     """
     if across.shape != down.shape:
         raise ValueError(f"changes across have shape {across.shape}, but those down {down.shape}")
-    return _core.largest_change(across, down)
+    return _core.largest_change(across, down, factor)

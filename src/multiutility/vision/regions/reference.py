@@ -254,8 +254,9 @@ def cell_weights(regions: NDArray[Any], grid: tuple[int, int]) -> csr_array:
     return csr_array(coo_array((weights.ravel(), (owners, cells.ravel())), shape=shape), dtype=np.float32)
 
 
-def largest_change(across: FloatMap, down: FloatMap) -> FloatMap:
+def largest_change(across: FloatMap, down: FloatMap, factor: float) -> FloatMap:
     """As ``boundary.largest_change``."""
+    across, down = (change * np.float32(factor) for change in (across, down))
     one, two = (np.einsum("nd,nd->n", change, change) for change in (across, down))
     both = np.einsum("nd,nd->n", across, down)
     return np.asarray(np.sqrt((one + two) / 2 + np.sqrt(((one - two) / 2) ** 2 + both**2)), dtype=np.float32)
