@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "cells.hpp"
 #include "energy.hpp"
+#include "gradient.hpp"
 #include "maxflow.hpp"
+#include "regions.hpp"
 #include "search.hpp"
 #include "watch.hpp"
 
@@ -22,6 +25,9 @@ namespace {
 
 template <class T>
 using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+using Map = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 nb::object owned_array(std::vector<T>&& values) {
@@ -151,12 +157,89 @@ nb::tuple min_cut(Array<double> terminals, Array<std::int32_t> edges, Array<doub
   return nb::make_tuple(value, owned_array(std::move(on_source_side)));
 }
 
+template <class T>
+mu::MapSize size_of(const Map<T>& map) {
+  return {static_cast<std::int32_t>(map.shape(0)), static_cast<std::int32_t>(map.shape(1))};
+}
+
+// Maps come as [H, W], and go back flat.
+nb::object drained(Map<float> surface) {
+  std::vector<mu::Label> found;
+  {
+    nb::gil_scoped_release release;
+    found = mu::drained(surface.data(), size_of(surface));
+  }
+  return owned_array(std::move(found));
+}
+
+nb::object connected(Map<mu::Label> regions, std::int64_t min_size) {
+  std::vector<mu::Label> found;
+  {
+    nb::gil_scoped_release release;
+    found = mu::connected(regions.data(), size_of(regions), min_size);
+  }
+  return owned_array(std::move(found));
+}
+
+nb::object merge_regions(Map<mu::Label> regions, Map<float> boundary, std::int64_t n_regions, double size_power) {
+  std::vector<mu::Label> found;
+  {
+    nb::gil_scoped_release release;
+    found = mu::merge_regions(regions.data(), boundary.data(), size_of(regions), n_regions, size_power);
+  }
+  return owned_array(std::move(found));
+}
+
+// Edges and pairs of pixels as flat arrays, two numbers for each.
+nb::tuple borders(Map<mu::Label> regions, mu::Label n_regions) {
+  std::vector<mu::Label> edges, pixels, owner;
+  {
+    nb::gil_scoped_release release;
+    mu::Crossings found(regions.data(), size_of(regions), n_regions);
+    for (const mu::Pair& pair : found.pairs.edges) edges.insert(edges.end(), pair.begin(), pair.end());
+    for (const mu::Pair& pair : found.pixels) pixels.insert(pixels.end(), pair.begin(), pair.end());
+    owner = std::move(found.pairs.owner);
+  }
+  return nb::make_tuple(owned_array(std::move(edges)), owned_array(std::move(owner)), owned_array(std::move(pixels)));
+}
+
+nb::tuple cell_weights(Map<mu::Label> regions, mu::Label n_regions, Array<std::int32_t> down, Array<float> down_weights,
+                       Array<std::int32_t> across, Array<float> across_weights, std::int32_t n_rows,
+                       std::int32_t n_columns) {
+  mu::SparseRows found;
+  {
+    nb::gil_scoped_release release;
+    found = mu::cell_weights(regions.data(), size_of(regions), n_regions, {down.data(), down_weights.data(), n_rows},
+                             {across.data(), across_weights.data(), n_columns});
+  }
+  return nb::make_tuple(owned_array(std::move(found.values)), owned_array(std::move(found.columns)),
+                        owned_array(std::move(found.starts)));
+}
+
+// Changes come as [H * W, D].
+nb::object largest_change(Map<float> across, Map<float> down, float factor) {
+  std::vector<float> found;
+  {
+    nb::gil_scoped_release release;
+    found = mu::largest_change(across.data(), down.data(), across.shape(0), across.shape(1), factor);
+  }
+  return owned_array(std::move(found));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "Native solvers of multiutility; use them through multiutility.inference.";
+  m.doc() = "Native code of multiutility; use it through multiutility.inference and multiutility.vision.regions.";
   m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("effort"), nb::arg("bound"),
         nb::arg("n_threads"), nb::arg("seconds"));
   m.def("expansion_moves", &expansion_moves, nb::arg("problem"), nb::arg("order"));
   m.def("min_cut", &min_cut, nb::arg("terminals"), nb::arg("edges"), nb::arg("capacities"));
+  m.def("drained", &drained, nb::arg("surface"));
+  m.def("connected", &connected, nb::arg("regions"), nb::arg("min_size"));
+  m.def("merge_regions", &merge_regions, nb::arg("regions"), nb::arg("boundary"), nb::arg("n_regions"),
+        nb::arg("size_power"));
+  m.def("borders", &borders, nb::arg("regions"), nb::arg("n_regions"));
+  m.def("cell_weights", &cell_weights, nb::arg("regions"), nb::arg("n_regions"), nb::arg("down"),
+        nb::arg("down_weights"), nb::arg("across"), nb::arg("across_weights"), nb::arg("n_rows"), nb::arg("n_columns"));
+  m.def("largest_change", &largest_change, nb::arg("across"), nb::arg("down"), nb::arg("factor"));
 }

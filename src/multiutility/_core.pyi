@@ -12,3 +12,24 @@ def expansion_moves(
 def min_cut(
     terminals: NDArray[np.float64], edges: NDArray[np.int32], capacities: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.uint8]]: ...
+def drained(surface: NDArray[np.float32]) -> NDArray[np.int32]: ...
+def connected(regions: NDArray[np.int32], min_size: int) -> NDArray[np.int32]: ...
+def merge_regions(
+    regions: NDArray[np.int32], boundary: NDArray[np.float32], n_regions: int, size_power: float
+) -> NDArray[np.int32]: ...
+def borders(
+    regions: NDArray[np.int32], n_regions: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]: ...
+def cell_weights(
+    regions: NDArray[np.int32],
+    n_regions: int,
+    down: NDArray[np.int32],
+    down_weights: NDArray[np.float32],
+    across: NDArray[np.int32],
+    across_weights: NDArray[np.float32],
+    n_rows: int,
+    n_columns: int,
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]: ...
+def largest_change(
+    across: NDArray[np.float32], down: NDArray[np.float32], factor: float
+) -> NDArray[np.float32]: ...

@@ -1,7 +1,12 @@
-"""Superpixels: what all kinds promise, and merging against the plain algorithm."""
+"""Superpixels: what all kinds promise, and merging against the plain algorithm.
+
+Native routines and their twins in NumPy go through the same tests, and are compared with each other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -13,9 +18,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.segmentation import watershed
 
-from multiutility.vision.regions.basins import basins, drained
-from multiutility.vision.regions.borders import Borders, border_lengths
-from multiutility.vision.regions.merging import connected, merge_regions, nearest
+from multiutility.vision.regions import basins, boundary, cells, merging, reference
+from multiutility.vision.regions.borders import Borders
+from multiutility.vision.regions.reference import border_lengths, nearest
 from multiutility.vision.regions.superpixels import (
     Felzenszwalb,
     RegionMerging,
@@ -30,6 +35,37 @@ from noise_pictures import block_regions, noise_image
 KINDS: list[Superpixels] = [Slic(40), Felzenszwalb(30, 0.5, 10), RegionMerging(20)]
 
 shapes = st.tuples(st.integers(1, 40), st.integers(1, 40))
+
+
+@dataclass(frozen=True)
+class Routines:
+    """One way to do it."""
+
+    drained: Callable[..., NDArray[Any] | None]
+    borders: Callable[..., Borders]
+    connected: Callable[..., NDArray[Any]]
+    merge_regions: Callable[..., NDArray[Any]]
+    cell_weights: Callable[..., Any]
+    largest_change: Callable[..., Any]
+
+
+NATIVE = Routines(
+    basins.drained,
+    Borders.of,
+    merging.connected,
+    merging.merge_regions,
+    cells.cell_weights,
+    boundary.largest_change,
+)
+TWINS = Routines(
+    reference.drained,
+    reference.borders,
+    reference.connected,
+    reference.merge_regions,
+    reference.cell_weights,
+    reference.largest_change,
+)
+both = pytest.mark.parametrize("way", [NATIVE, TWINS], ids=["native", "numpy"])
 
 
 def n_parts(mask: NDArray[np.bool_]) -> int:
@@ -135,35 +171,41 @@ def same_partition(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return len(pairs) == len(np.unique(one)) == len(np.unique(other))
 
 
+@both
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), power=st.sampled_from([0.0, 0.5, 1.0]), n_regions=st.integers(1, 20))
-def test_merging_many_pairs_at_once_is_merging_one_by_one(seed: int, power: float, n_regions: int) -> None:
+def test_merging_many_pairs_at_once_is_merging_one_by_one(
+    way: Routines, seed: int, power: float, n_regions: int
+) -> None:
     boundary = np.random.default_rng(seed).uniform(1, 255, (10, 12)).astype(np.float32)
     regions = block_regions(10, 12, 2)
     expected = merge_one_by_one(regions, boundary, n_regions, power)
-    assert same_partition(merge_regions(regions, boundary, n_regions, power), expected)
+    assert same_partition(way.merge_regions(regions, boundary, n_regions, power), expected)
 
 
-def test_coarser_cuts_join_regions_of_finer_ones() -> None:
+@both
+def test_coarser_cuts_join_regions_of_finer_ones(way: Routines) -> None:
     boundary = np.random.default_rng(5).uniform(0, 255, (40, 60)).astype(np.float32)
-    cuts = [merge_regions(block_regions(40, 60, 4), boundary, n, 0.5) for n in (60, 25, 8, 1)]
+    cuts = [way.merge_regions(block_regions(40, 60, 4), boundary, n, 0.5) for n in (60, 25, 8, 1)]
     for fine, coarse in pairwise(cuts):
         assert all(len(np.unique(coarse[part])) == 1 for part in parts(fine))
 
 
-def test_merging_ties_still_gives_the_wanted_number() -> None:
+@both
+def test_merging_ties_still_gives_the_wanted_number(way: Routines) -> None:
     flat = np.zeros((20, 30), dtype=np.float32)
-    merged = merge_regions(block_regions(20, 30, 2), flat, 11)
+    merged = way.merge_regions(block_regions(20, 30, 2), flat, 11)
     assert merged.max() + 1 == 11
     assert all(n_parts(part) == 1 for part in parts(merged))
 
 
+@both
 @given(shape=shapes, n_labels=st.integers(1, 4), seed=st.integers(0, 99), min_size=st.integers(1, 30))
 def test_connected_has_no_small_or_split_regions(
-    shape: tuple[int, int], n_labels: int, seed: int, min_size: int
+    way: Routines, shape: tuple[int, int], n_labels: int, seed: int, min_size: int
 ) -> None:
     labels = np.random.default_rng(seed).integers(0, n_labels, shape)
-    regions = connected(labels, min_size)
+    regions = way.connected(labels, min_size)
     assert all(n_parts(part) == 1 for part in parts(regions))
     assert np.bincount(regions.ravel()).min() >= min(min_size, labels.size)
     if min_size == 1:
@@ -189,19 +231,20 @@ def partition(labels: NDArray[Any]) -> list[int]:
 )
 def test_basins_are_those_of_flooding(shape: tuple[int, int], seed: int, n_levels: int | None) -> None:
     surface = surface_of(shape, seed, n_levels)
-    assert partition(basins(surface)) == partition(watershed(surface, connectivity=1))
+    assert partition(basins.basins(surface)) == partition(watershed(surface, connectivity=1))
 
 
-def test_basins_need_no_queue_unless_pixels_tie() -> None:
+@both
+def test_basins_need_no_queue_unless_pixels_tie(way: Routines) -> None:
     surface = surface_of((40, 60), 0, None)
-    found = drained(surface)
+    found = way.drained(surface)
     assert found is not None
     assert partition(found) == partition(watershed(surface, connectivity=1))
     surface[:9, :20] = surface[30:, 30:] = 0  # flat bottoms, as of overexposed sky
-    found = drained(surface)
+    found = way.drained(surface)
     assert found is not None
     assert partition(found) == partition(watershed(surface, connectivity=1))
-    assert drained(surface_of((40, 60), 0, 5)) is None
+    assert way.drained(surface_of((40, 60), 0, 5)) is None
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
@@ -220,16 +263,68 @@ def test_nearest_by_loops(seed: int, n_regions: int, ties: bool) -> None:
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10**6))
 def test_lengths_of_borders_are_those_of_their_pixels(height: int, width: int, seed: int) -> None:
-    regions = connected(np.random.default_rng(seed).integers(0, 4, (height, width)), min_size=1)
+    regions = merging.connected(np.random.default_rng(seed).integers(0, 4, (height, width)), min_size=1)
     edges, lengths = border_lengths(regions)
     assert np.array_equal(edges, Borders.of(regions).edges)
     assert np.array_equal(lengths, Borders.of(regions).lengths)
 
 
-def test_borders_of_one_region_are_empty() -> None:
-    borders = Borders.of(np.zeros((3, 4), dtype=np.int32))
+@both
+def test_borders_of_one_region_are_empty(way: Routines) -> None:
+    borders = way.borders(np.zeros((3, 4), dtype=np.int32))
     assert borders.edges.shape == (0, 2)
     assert borders.means(np.ones((3, 4))).shape == (0,)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 25), st.integers(1, 25)),
+    seed=st.integers(0, 10**6),
+    n_levels=st.sampled_from([None, 2, 5, 30, 300]),
+    n_regions=st.integers(1, 30),
+    power=st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_native_routines_give_what_their_twins_give(
+    shape: tuple[int, int], seed: int, n_levels: int | None, n_regions: int, power: float
+) -> None:
+    surface = surface_of(shape, seed, n_levels)
+    drops = NATIVE.drained(surface), TWINS.drained(surface)
+    assert (drops[0] is None) == (drops[1] is None)
+    if drops[0] is not None:
+        np.testing.assert_array_equal(*drops)
+    labels = np.floor(4 * surface_of(shape, seed + 1, None)).astype(np.int32)
+    for min_size in (1, 4):
+        parts = NATIVE.connected(labels, min_size)
+        np.testing.assert_array_equal(parts, TWINS.connected(labels, min_size))
+        expected = TWINS.merge_regions(parts, surface, n_regions, power)
+        np.testing.assert_array_equal(NATIVE.merge_regions(parts, surface, n_regions, power), expected)
+        one, other = NATIVE.borders(parts), TWINS.borders(parts)
+        for field in ("edges", "owner", "first", "second"):
+            np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
+
+
+@given(shape=shapes, grid=st.tuples(st.integers(1, 9), st.integers(1, 9)), seed=st.integers(0, 99))
+def test_weights_of_cells_add_up_to_sizes(shape: tuple[int, int], grid: tuple[int, int], seed: int) -> None:
+    regions = merging.connected(np.random.default_rng(seed).integers(0, 3, shape), min_size=5)
+    one, other = NATIVE.cell_weights(regions, grid), TWINS.cell_weights(regions, grid)
+    np.testing.assert_allclose(one.toarray(), other.toarray(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(one.sum(axis=1), np.bincount(regions.ravel()), rtol=1e-5)
+
+
+def test_native_code_gets_no_labels_that_it_cannot_count() -> None:
+    for wrong in (np.array([[0, -1]]), np.zeros((0, 3), np.int32), np.zeros(4, np.int32)):
+        with pytest.raises(ValueError, match=r"expected \[H, W\] with labels from 0 on"):
+            Borders.of(wrong)
+    with pytest.raises(ValueError, match="but the boundary map"):
+        merging.merge_regions(np.zeros((2, 3), np.int32), np.zeros((3, 2), np.float32), 1)
+
+
+@both
+@given(seed=st.integers(0, 99), n=st.integers(0, 9), depth=st.integers(1, 7))
+def test_the_largest_change_is_that_of_all_directions(way: Routines, seed: int, n: int, depth: int) -> None:
+    across, down = np.random.default_rng(seed).normal(size=(2, n, depth)).astype(np.float32)
+    angles = np.linspace(0, np.pi, 1000)[:, np.newaxis, np.newaxis]
+    changes = np.linalg.norm(np.cos(angles) * across + np.sin(angles) * down, axis=2)
+    np.testing.assert_allclose(way.largest_change(across, down, 0.5), changes.max(axis=0) / 2, rtol=1e-4)
 
 
 def test_boundary_map_of_a_flat_image_is_zero() -> None:

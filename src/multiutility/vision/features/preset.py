@@ -113,15 +113,15 @@ class FittedPreset:
         node_features = self.described(preset.nodes, 0, picture, picture.n_regions)
         edge_features = self.described(preset.edges, len(preset.nodes), picture, len(picture.edges))
         if preset.weighted:
-            node_features = node_features * relative(picture.sizes)
-            edge_features = edge_features * relative(picture.borders.lengths)
+            node_features *= relative(picture.sizes)
+            edge_features *= relative(picture.borders.lengths)
         problem = LabelingProblem(node_features, picture.edges, edge_features, picture.sizes)
         return Prepared(problem, picture.regions)
 
     def described(
         self, descriptors: Sequence[Descriptor | EdgeDescriptor], first: int, picture: Picture, length: int
     ) -> Features:
-        """Join the features of some descriptors, whose states start at number ``first``."""
+        """Join the features of some descriptors, whose states start at number ``first``, in a new array."""
         blocks = [
             one.describe(picture, part_state(self.state, first + d)) for d, one in enumerate(descriptors)
         ]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skimage.measure import label
 from skimage.segmentation import watershed
 
+from multiutility import _core
+from multiutility.arrays import IndexArray
 from multiutility.vision.regions.boundary import FloatMap
 
 
@@ -27,38 +28,7 @@ def basins(surface: FloatMap) -> NDArray[Any]:
     return np.asarray(watershed(surface, connectivity=1)) if found is None else found
 
 
-def drained(surface: FloatMap) -> NDArray[np.int32] | None:
+def drained(surface: FloatMap) -> IndexArray | None:
     """Return the flat index of the minimum that each pixel drains to; None if that depends on a queue."""
-    height, width = surface.shape
-    padded = np.full((height + 2, width + 2), np.inf, dtype=surface.dtype)
-    padded[1:-1, 1:-1] = surface
-    around = padded[:-2, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:], padded[2:, 1:-1]
-    steps = -width, -1, 1, width
-    low = np.minimum(np.minimum(around[0], around[1]), np.minimum(around[2], around[3]))
-    lowest = [values == low for values in around]
-    falls = low < surface
-    towards = np.arange(surface.size, dtype=np.int32).reshape(height, width)
-    undecided = falls
-    for one, offset in zip(lowest, steps, strict=True):
-        towards += np.int32(offset) * (one & undecided)
-        undecided = undecided & ~one
-    parent = towards.ravel()
-    bottom = surface == surface.min()
-    if ((low == surface) & ~bottom).any():
-        return None
-    # Of a bottom that is flat, all pixels drain to one of them.
-    places = np.flatnonzero(bottom)
-    groups = label(bottom, connectivity=1).ravel()[places]
-    _, first = np.unique(groups, return_index=True)
-    parent[places] = places[first][groups - 1]
-    while True:
-        further = parent[parent]
-        if np.array_equal(further, parent):
-            break
-        parent = further
-    tied = np.flatnonzero(falls & (np.add.reduce([one.view(np.uint8) for one in lowest]) > 1))
-    for one, offset in zip(lowest, steps, strict=True):
-        there = tied[one.ravel()[tied]]
-        if (parent[there + offset] != parent[there]).any():
-            return None
-    return parent.reshape(height, width)
+    found = _core.drained(np.ascontiguousarray(surface, dtype=np.float32))
+    return found.reshape(surface.shape) if found.size else None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility import _core
 from multiutility.arrays import IndexArray
 from multiutility.vision.regions.boundary import FloatMap
 
@@ -31,14 +32,10 @@ class Borders:
     @classmethod
     def of(cls, regions: NDArray[Any]) -> Borders:
         """Find all pairs of neighboring pixels (left and right, above and below) in different regions."""
-        width = regions.shape[1]
-        across = np.flatnonzero(regions[:, :-1] != regions[:, 1:])
-        across += across // max(width - 1, 1)  # rows of pairs are one shorter than those of pixels
-        down = np.flatnonzero(regions[:-1] != regions[1:])
-        first, second = np.concatenate((across, down)), np.concatenate((across + 1, down + width))
-        flat = regions.ravel()
-        edges, owner = unique_pairs(flat[first], flat[second], int(flat.max(initial=0)) + 1)
-        return cls(edges, owner, first, second)
+        labels, n_regions = checked_regions(regions)
+        edges, owner, pixels = _core.borders(labels, n_regions)
+        first, second = pixels.astype(np.int64).reshape(-1, 2).T
+        return cls(edges.reshape(-1, 2), owner.astype(np.int64), first, second)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -47,42 +44,21 @@ class Borders:
 
     def means(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Mean of a map [H, W] along each edge's border, [E]."""
+        return self.totals(values) / self.lengths
+
+    def totals(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Sum of a map [H, W] along each edge's border, over the means of pairs of pixels, [E]."""
         flat = values.ravel()
         pairs = (flat[self.first].astype(np.float64) + flat[self.second]) / 2
-        return np.asarray(np.bincount(self.owner, pairs, len(self.edges)) / self.lengths)
+        return np.asarray(np.bincount(self.owner, pairs, len(self.edges)), dtype=np.float64)
 
 
-def border_lengths(regions: NDArray[Any]) -> tuple[IndexArray, NDArray[np.int64]]:
-    """Return the edges and lengths of ``Borders.of``, in less time.
-
-    >>> border_lengths(np.array([[0, 0, 1], [2, 2, 1]]))[1].tolist()
-    [1, 2, 1]
-    """
-    n_regions = int(regions.max(initial=0)) + 1
-    keys = []
-    for one, other in ((regions[:, :-1], regions[:, 1:]), (regions[:-1], regions[1:])):
-        crossing = one != other
-        keys.append(pair_keys(one[crossing], other[crossing], n_regions))
-    unique, lengths = np.unique(np.concatenate(keys), return_counts=True)
-    return pairs_of(unique, n_regions), lengths
-
-
-def pair_keys(one: NDArray[Any], other: NDArray[Any], n_regions: int) -> NDArray[np.int64]:
-    """Return one number for each pair, the same both ways."""
-    return np.asarray(np.minimum(one, other).astype(np.int64) * n_regions + np.maximum(one, other))
-
-
-def pairs_of(keys: NDArray[np.int64], n_regions: int) -> IndexArray:
-    """Return the pairs (i < j) of numbers, int32 [E, 2]."""
-    return np.stack(np.divmod(keys, n_regions), axis=1).astype(np.int32)
-
-
-def unique_pairs(
-    one: NDArray[Any], other: NDArray[Any], n_regions: int
-) -> tuple[IndexArray, NDArray[np.int64]]:
-    """Sorted unique pairs (i < j) int32 [E, 2], and the place of each given pair among them."""
-    unique, owner = np.unique(pair_keys(one, other, n_regions), return_inverse=True)
-    return pairs_of(unique, n_regions), owner
+def checked_regions(regions: NDArray[Any]) -> tuple[IndexArray, int]:
+    """Return regions as native code takes them, and their number; it would read anywhere for other labels."""
+    labels = np.ascontiguousarray(regions, dtype=np.int32)
+    if labels.ndim != 2 or labels.size == 0 or labels.min() < 0:
+        raise ValueError(f"regions have shape {labels.shape}: expected [H, W] with labels from 0 on")
+    return labels, int(labels.max()) + 1
 
 
 def adjacency(regions: NDArray[Any]) -> IndexArray:

@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from multiutility import _core
+
 Image: TypeAlias = NDArray[np.uint8]
 FloatMap: TypeAlias = NDArray[np.float32]
 
@@ -32,9 +34,16 @@ def boundary_map(image: Image) -> FloatMap:
     lab = lab_colors(image)
     busy = texture(np.ascontiguousarray(lab[..., 0]))
     # What is smooth at a scale of 8 pixels loses nothing by a quarter of the resolution.
-    coarse = gradient(quarter(lab), 2.0) + TEXTURE_WEIGHT * gradient(quarter(busy), 2.0)
+    coarse = gradient(quarter(lab), 2.0)
+    # OpenCV averages no more than four channels at once.
+    thirds = [quarter(np.asarray(cv2.merge(busy[c : c + 3]), dtype=np.float32)) for c in (0, 3)]
+    coarse += TEXTURE_WEIGHT * gradient(np.concatenate(thirds, axis=2), 2.0)
     support = cv2.resize(coarse, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
-    return np.asarray(np.minimum(GAIN * np.sqrt(gradient(lab, 2.0) * support), 255), dtype=np.float32)
+    found = gradient(lab, 2.0)
+    found *= support
+    np.sqrt(found, out=found)
+    found *= GAIN
+    return np.minimum(found, np.float32(255), out=found)
 
 
 def lab_colors(image: Image) -> FloatMap:
@@ -42,35 +51,39 @@ def lab_colors(image: Image) -> FloatMap:
     return np.asarray(cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), dtype=np.float32)
 
 
-def texture(lightness: FloatMap) -> FloatMap:
-    """How busy each pixel is: fine edges of four angles, and spots of two sizes, [H, W] to [H, W, 6]."""
+def texture(lightness: FloatMap) -> list[FloatMap]:
+    """How busy each pixel is: fine edges of four angles, and spots of two sizes, six maps [H, W]."""
     across = cv2.Sobel(lightness, cv2.CV_32F, 1, 0) / 8
     down = cv2.Sobel(lightness, cv2.CV_32F, 0, 1) / 8
     spots = cv2.Laplacian(lightness, cv2.CV_32F) / 4
     fine, wide = (cv2.GaussianBlur(lightness, (0, 0), sigma) for sigma in (1.5, 3.0))
     half = np.float32(np.sqrt(0.5))
     found = (across, down, half * (across + down), half * (across - down), spots, fine - wide)
-    busy = np.empty((*lightness.shape, len(found)), dtype=np.float32)
-    for n, one in enumerate(found):
-        busy[..., n] = np.sqrt(np.abs(one, out=one), out=one)
-    return busy
+    return [np.sqrt(np.abs(one, out=one), out=one) for one in found]
 
 
 def quarter(channels: FloatMap) -> FloatMap:
-    """Means of squares of 4 x 4 pixels, or nearly: [H, W, D] to [H / 4, W / 4, D]."""
-    height, width, depth = channels.shape
+    """Means of squares of 4 x 4 pixels, or nearly: [H, W, 3] to [H / 4, W / 4, 3]."""
+    height, width = channels.shape[:2]
     size = max(1, width // 4), max(1, height // 4)
-    # OpenCV averages no more than four channels at once.
-    parts = (np.ascontiguousarray(channels[..., c : c + 3]) for c in range(0, depth, 3))
-    return np.concatenate([cv2.resize(part, size, interpolation=cv2.INTER_AREA) for part in parts], axis=2)
+    return np.asarray(cv2.resize(channels, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
 
 def gradient(channels: FloatMap, sigma: float) -> FloatMap:
     """Largest change of all channels [H, W, D] together in any direction, per ``sigma`` pixels: [H, W]."""
     smooth = cv2.GaussianBlur(channels, (0, 0), sigma)
-    across, down = (cv2.Sobel(smooth, cv2.CV_32F, x, 1 - x) * np.float32(sigma / 8) for x in (1, 0))
-    one, two = (np.einsum("hwd,hwd->hw", change, change) for change in (across, down))
-    both = np.einsum("hwd,hwd->hw", across, down)
-    # The larger eigenvalue of the tensor [[one, both], [both, two]].
-    largest = (one + two) / 2 + np.sqrt(((one - two) / 2) ** 2 + both**2)
-    return np.asarray(np.sqrt(largest), dtype=np.float32)
+    across, down = (
+        np.asarray(cv2.Sobel(smooth, cv2.CV_32F, x, 1 - x), np.float32).reshape(-1, channels.shape[2])
+        for x in (1, 0)
+    )
+    return largest_change(across, down, sigma / 8).reshape(channels.shape[:2])
+
+
+def largest_change(across: FloatMap, down: FloatMap, factor: float) -> FloatMap:
+    """Largest change of all channels in any direction, of those across and down [N, D] times a factor: [N].
+
+    It is the root of the larger eigenvalue of their tensor.
+    """
+    if across.shape != down.shape:
+        raise ValueError(f"changes across have shape {across.shape}, but those down {down.shape}")
+    return _core.largest_change(across, down, factor)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from skimage.measure import label
 
+from multiutility import _core
 from multiutility.arrays import IndexArray
-from multiutility.vision.regions.borders import Borders, border_lengths, unique_pairs
+from multiutility.vision.regions.borders import checked_regions
 from multiutility.vision.regions.boundary import FloatMap
 
 
@@ -24,63 +21,8 @@ def connected(regions: NDArray[Any], min_size: int) -> IndexArray:
     >>> connected(np.array([[3, 3, 5, 3], [3, 3, 3, 3]]), min_size=2).tolist()
     [[0, 0, 0, 0], [0, 0, 0, 0]]
     """
-    parts = label(regions, background=-1, connectivity=1) - 1
-    sizes = np.bincount(parts.ravel())
-    names: IndexArray = np.arange(len(sizes), dtype=np.int32)
-    if (sizes < min_size).any():
-        edges, lengths = border_lengths(parts)
-        while len(sizes) > 1 and (sizes < min_size).any():
-            joins = np.flatnonzero(sizes < min_size)
-            target = nearest(edges, -lengths.astype(np.float64), len(sizes))
-            _, groups = joined(joins, target[joins], len(sizes))
-            names, sizes = groups[names], np.bincount(groups, sizes).astype(np.int64)
-            edges, lengths = grouped(edges, lengths, groups)
-    return renumbered(names[parts])
-
-
-def renumbered(regions: NDArray[Any]) -> IndexArray:
-    """Regions with the labels 0..V-1 in the order of their first pixels."""
-    flat = regions.ravel()
-    first = np.full(int(flat.max(initial=-1)) + 1, flat.size)
-    # The last of several values for one place stays: backwards, that is the first pixel's.
-    first[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
-    rank = np.empty(len(first), dtype=np.int32)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
-    return np.asarray(rank[regions], dtype=np.int32)
-
-
-def nearest(edges: IndexArray, distances: NDArray[np.float64], n_regions: int) -> NDArray[np.int64]:
-    """The neighbor of each region at the least distance, [V]; of equals, the first edge's; -1 for none."""
-    least = np.full(n_regions, np.inf)
-    for ends in edges.T:
-        np.minimum.at(least, ends, distances)
-    found, first = np.full(n_regions, -1, dtype=np.int64), np.full(n_regions, len(edges))
-    for one, other in ((0, 1), (1, 0)):
-        closest = np.flatnonzero(distances == least[edges[:, one]])[::-1]
-        # The last of several values for one place stays: backwards, that is the first edge's.
-        place = np.full(n_regions, len(edges))
-        place[edges[closest, one]] = closest
-        earlier = np.flatnonzero(place < first)
-        first[earlier] = place[earlier]
-        found[earlier] = edges[place[earlier], other]
-    return found
-
-
-def grouped(
-    edges: IndexArray, lengths: NDArray[np.int64], groups: IndexArray
-) -> tuple[IndexArray, NDArray[np.int64]]:
-    """Edges between groups of regions, and the lengths of their borders."""
-    ends = groups[edges]
-    outer = ends[:, 0] != ends[:, 1]
-    found, owner = unique_pairs(ends[outer, 0], ends[outer, 1], int(groups.max(initial=0)) + 1)
-    return found, np.bincount(owner, lengths[outer], len(found)).astype(np.int64)
-
-
-def joined(one: NDArray[Any], other: NDArray[Any], n_regions: int) -> tuple[int, IndexArray]:
-    """Number of groups, and the group of each region, when the given pairs are joined."""
-    links = coo_array((np.ones(len(one), dtype=np.bool_), (one, other)), shape=(n_regions, n_regions))
-    n_groups, groups = connected_components(links, directed=False)
-    return int(n_groups), groups
+    labels = np.ascontiguousarray(regions, dtype=np.int32)
+    return _core.connected(labels, min_size).reshape(labels.shape)
 
 
 def merge_regions(
@@ -92,72 +34,8 @@ def merge_regions(
     >>> merge_regions(regions, boundary, 2).tolist()
     [[0, 1, 1, 1]]
     """
-    borders = Borders.of(regions)
-    sizes, lengths = np.bincount(regions.ravel()), borders.lengths
-    graph = RegionGraph(sizes, borders.edges, borders.means(boundary) * lengths, lengths)
-    n_basins = len(graph.sizes)
-    n_merges = max(0, n_basins - n_regions)
-    pairs, heights = merges(graph, n_merges, size_power)
-    # Stable: of equally high merges, those that others build on come first.
-    kept = np.argsort(heights, kind="stable")[:n_merges]
-    _, groups = joined(pairs[kept, 0], pairs[kept, 1], n_basins)
-    return renumbered(groups[regions])
-
-
-@dataclass(frozen=True, eq=False)
-class RegionGraph:
-    """Regions that merge: sizes [V], edges [E, 2], sum of the map along each border and its length [E]."""
-
-    sizes: NDArray[np.int64]
-    edges: IndexArray
-    totals: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-
-    def strengths(self, size_power: float) -> NDArray[np.float64]:
-        """Mean along each border, times the smaller region's size to the power, [E]."""
-        one, other = self.sizes[self.edges.T]
-        smaller = np.minimum(one, other).astype(np.float64)
-        return np.asarray(self.totals / self.lengths * smaller**size_power)
-
-    def merged(self, groups: IndexArray) -> RegionGraph:
-        """Return the graph of the groups that each region is now in, [V]."""
-        ends = groups[self.edges]
-        outer = ends[:, 0] != ends[:, 1]
-        sizes = np.bincount(groups, self.sizes).astype(np.int64)
-        edges, owner = unique_pairs(ends[outer, 0], ends[outer, 1], len(sizes))
-        totals = np.asarray(np.bincount(owner, self.totals[outer], len(edges)), dtype=np.float64)
-        lengths = np.bincount(owner, self.lengths[outer], len(edges)).astype(np.int64)
-        return RegionGraph(sizes, edges, totals, lengths)
-
-
-def merges(
-    graph: RegionGraph, n_merges: int, size_power: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The ``n_merges`` lowest merges of the hierarchy, and perhaps more: pairs [M, 2] and heights [M].
-
-    A pair names one region of each of the two groups. A border's strength after a merge is never below both
-    strengths that it came from. So merging all pairs at once that are each other's weakest neighbors gives
-    the same hierarchy as always merging the weakest pair, and no later merge is below the weakest border.
-    """
-    names = np.arange(len(graph.sizes))
-    pairs, heights = np.zeros((0, 2), dtype=np.int64), np.zeros(0)
-    while len(graph.edges):
-        strengths, edges = graph.strengths(size_power), graph.edges
-        if (heights <= strengths.min()).sum() >= n_merges:
-            break
-        target = nearest(edges, strengths, len(names))
-        mutual = (target[edges[:, 0]] == edges[:, 1]) & (target[edges[:, 1]] == edges[:, 0])
-        pairs = np.concatenate((pairs, names[edges[mutual]]))
-        heights = np.concatenate((heights, strengths[mutual]))
-        kept, groups = paired(edges[mutual], len(names))
-        names, graph = names[kept], graph.merged(groups)
-    return pairs, heights
-
-
-def paired(pairs: IndexArray, n_regions: int) -> tuple[NDArray[np.bool_], IndexArray]:
-    """Which regions stay, bool [V], and the group of each, when the second of each pair joins the first."""
-    kept = np.ones(n_regions, dtype=np.bool_)
-    kept[pairs[:, 1]] = False
-    groups = np.cumsum(kept, dtype=np.int32) - 1
-    groups[pairs[:, 1]] = groups[pairs[:, 0]]
-    return kept, groups
+    labels, _ = checked_regions(regions)
+    if boundary.shape != labels.shape:
+        raise ValueError(f"regions have shape {labels.shape}, but the boundary map {boundary.shape}")
+    values = np.ascontiguousarray(boundary, dtype=np.float32)
+    return _core.merge_regions(labels, values, n_regions, size_power).reshape(labels.shape)

@@ -37,5 +37,6 @@ class Joint:
     def describe(self, picture: Picture, state: State) -> Features:
         """Describe every region: float32 [V, D]."""
         blocks = [describe_once(part, picture, part_state(state, p)) for p, part in enumerate(self.parts)]
-        weighted = zip(self.weights or (1.0,) * len(blocks), blocks, strict=True)
-        return np.concatenate([block * np.float32(weight) for weight, block in weighted], axis=1)
+        if self.weights:
+            blocks = [block * np.float32(one) for one, block in zip(self.weights, blocks, strict=True)]
+        return np.concatenate(blocks, axis=1)

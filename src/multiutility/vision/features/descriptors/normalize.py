@@ -44,5 +44,5 @@ class L2:
 
 
 def over_length(found: Features, length: Features) -> Features:
-    """Rows over their lengths [V, 1], where these are not zero."""
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    """Rows over their lengths [V, 1], where these are not zero: all of such a row is."""
+    return np.asarray(found / np.where(length > 0, length, np.float32(1)), dtype=np.float32)

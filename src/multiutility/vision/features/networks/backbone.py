@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from multiutility.vision.features.descriptor import Features
 from multiutility.vision.features.networks.graph import image_input, part, values
@@ -25,6 +25,7 @@ from multiutility.vision.features.networks.kept_maps import Cells, kept_maps
 from multiutility.vision.features.networks.normalization import Color
 from multiutility.vision.features.picture import Picture
 from multiutility.vision.regions.boundary import Image
+from multiutility.vision.regions.cells import cell_weights
 
 Size: TypeAlias = tuple[int, int]
 
@@ -74,9 +75,11 @@ class Backbone:
         found = []
         for cells, grid in self.maps(picture.image):
             if grid not in weights:
-                weights[grid] = cell_weights(picture, grid)
+                weights[grid] = cell_weights(picture.regions, grid)
             found.append(weights[grid] @ cells)
-        return np.asarray(np.concatenate(found, axis=1) / picture.sizes[:, np.newaxis], dtype=np.float32)
+        means: Features = np.concatenate(found, axis=1)
+        means /= picture.sizes[:, np.newaxis].astype(np.float32)
+        return means
 
     def maps(self, image: Image) -> list[Cells]:
         """Return all outputs for an image uint8 [H, W, 3], which may have been kept from before."""
@@ -107,8 +110,9 @@ class Backbone:
     def map_key(self, digest: str, image: Image, size: Size) -> str:
         """Hash of all that maps depend on."""
         how = [MAPS_VERSION, digest, self.outputs, self.mean, self.std, self.multiple, size, image.shape]
-        content = np.ascontiguousarray(image)
-        return hashlib.sha256(json.dumps(how).encode() + b"\n" + content.tobytes()).hexdigest()[:32]
+        hasher = hashlib.sha256(json.dumps(how).encode() + b"\n")
+        hasher.update(np.ascontiguousarray(image).data)
+        return hasher.hexdigest()[:32]
 
     def input_size(self, image: Image, asked: Sequence[int | str | None]) -> Size:
         """Height and width of the input.
@@ -134,10 +138,10 @@ class Backbone:
         """Return the image as the network takes it: float32 [1, 3, H, W]."""
         shrinks = size[0] * size[1] < image.shape[0] * image.shape[1]
         way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        channels = cv2.resize(image, size[::-1], interpolation=way)
+        channels = cv2.split(cv2.resize(image, size[::-1], interpolation=way))
         found = np.empty((1, 3, *size), dtype=np.float32)
-        for c, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
-            np.subtract(channels[..., c], np.float32(mean), out=found[0, c])
+        for c, (one, mean, std) in enumerate(zip(channels, self.mean, self.std, strict=True)):
+            np.subtract(one, np.float32(mean), out=found[0, c])
             found[0, c] /= np.float32(std)
         return found
 
@@ -150,49 +154,6 @@ class Backbone:
             return output[0, output.shape[1] - rows * columns :], (rows, columns)
         wanted = "expected [1, C, h, w], or [1, N, C] with a token for each patch"
         raise ValueError(f"{self.path}: output {name!r} has shape {list(output.shape)}: {wanted}")
-
-
-def cell_weights(picture: Picture, grid: Size) -> csr_array:
-    """How much each cell of a grid over the picture adds to the sum over each region, [V, h * w].
-
-    Each pixel takes its value from the four cells around it. Rows add up to the sizes of the regions. Pixels
-    side by side in a region with the same four cells are taken together: their weights add up to differences
-    of running sums.
-    """
-    (rows, columns), regions = grid, picture.regions
-    (height, width) = regions.shape
-    down, down_weights = nearest_two(height, rows)
-    across, across_weights = nearest_two(width, columns)
-    ends = np.ones((height, width), dtype=np.bool_)
-    ends[:, :-1] = (regions[:, 1:] != regions[:, :-1]) | (across[1:] != across[:-1]).any(axis=1)
-    last = np.flatnonzero(ends)
-    y, right = np.divmod(last, width)
-    left = np.concatenate(([0], last[:-1] + 1)) - y * width
-    sums = np.concatenate((np.zeros((1, 2)), np.cumsum(across_weights, axis=0, dtype=np.float64)))
-    wide = sums[right + 1] - sums[left]
-    cells = down[y][:, :, np.newaxis] * columns + across[right][:, np.newaxis]
-    weights = down_weights[y][:, :, np.newaxis] * wide[:, np.newaxis]
-    owners = np.repeat(regions.ravel()[last], 4)
-    shape = picture.n_regions, rows * columns
-    return csr_array(coo_array((weights.ravel(), (owners, cells.ravel())), shape=shape), dtype=np.float32)
-
-
-def nearest_two(n_pixels: int, n_cells: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The two cells of a line that each pixel takes its value from, and their weights: [n_pixels, 2] each.
-
-    A cell's value is that of its center; values are linear in between, and constant beyond the outermost.
-
-    >>> cells, weights = nearest_two(4, 2)
-    >>> cells.tolist()
-    [[0, 1], [0, 1], [0, 1], [1, 1]]
-    >>> weights.tolist()
-    [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [1.0, 0.0]]
-    """
-    place = np.clip((np.arange(n_pixels) + 0.5) * n_cells / n_pixels - 0.5, 0, n_cells - 1)
-    before = place.astype(np.int32)
-    weight = (place - before).astype(np.float32)
-    cells = np.stack((before, np.minimum(before + 1, n_cells - 1)), axis=1)
-    return cells, np.stack((1 - weight, weight), axis=1)
 
 
 def file_stamp(path: Path) -> Stamp:

@@ -156,7 +156,9 @@ def fit_scales(backbone: Backbone, pictures: Sequence[Picture], rng: np.random.G
 
 def standardized(features: Features, state: State) -> Features:
     """Return the features with mean 0 and deviation 1."""
-    return np.asarray((features - state["mean"]) / state["std"], dtype=np.float32)
+    found = np.asarray(features - state["mean"], dtype=np.float32)
+    found /= state["std"]
+    return found
 
 
 def as_numbers(digest: str) -> NDArray[np.float32]:
