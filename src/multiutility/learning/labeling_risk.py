@@ -311,10 +311,10 @@ class LabelingRisk:
             self._seen[block] = Seen.restored(self._capacity, planes[first : first + count], place)
             first += count
 
-    def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
+    def kernel(self, block: int, nodes: NDArray[Any]) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
         problem = self.instances[block].problem
-        product = nodes.astype(problem.feature_dtype)
+        product = np.asarray(nodes, problem.feature_dtype)
         if problem.n_nodes > self.layout.n_features:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))

@@ -103,7 +103,8 @@ class Bundle:
         self.used[block, slot] = True
         self.losses[block, slot] = cost * plane.loss
         self.pairwise[block, slot] = cost * (self.anchors[block].pairwise - plane.pairwise)
-        image = self.risk.kernel(block, difference(self.anchors[block], plane, self.rest[block].shape))
+        nodes = difference(self.anchors[block], plane, self.rest[block].shape, self.risk.dtype)
+        image = self.risk.kernel(block, nodes)
         products = cost * self.values(block, image)
         self.gram[block, slot] = self.gram[block, :, slot] = products
 
@@ -152,9 +153,11 @@ class Bundle:
         return exchange(self.coefficients[batch], gradients, gram, self.used[batch], n_steps)
 
 
-def difference(first: Plane, second: Plane, shape: tuple[int, ...]) -> FloatArray:
+def difference(
+    first: Plane, second: Plane, shape: tuple[int, ...], dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
     """``onehot(first) - onehot(second)``, [V, K]."""
-    matrix, nodes = np.zeros(shape), np.arange(shape[0])
-    matrix[nodes, first.labels] += 1
+    matrix, nodes = np.zeros(shape, dtype), np.arange(shape[0])
+    matrix[nodes, first.labels] = 1
     matrix[nodes, second.labels] -= 1
     return matrix

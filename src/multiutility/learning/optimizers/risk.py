@@ -78,7 +78,7 @@ class Risk(Remembering, Protocol):
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
 
-    def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
+    def kernel(self, block: int, nodes: NDArray[Any]) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
 
 
