@@ -272,6 +272,9 @@ class LabelingRisk:
         instance, labels = self.instances[block], result.labels
         if instance.ignored is not None:
             labels = np.where(instance.ignored, self.anchors[block].labels, labels)
+        # Solvers may be anybody's, and native code takes labels as they are.
+        check_shape(labels, "labels of the solver", (instance.problem.n_nodes,))
+        check_range(labels, "labels of the solver", self.layout.n_labels, "labels")
         edges = agreement(instance.problem, labels)
         # The loss is what the discriminant leaves of the value: cheaper than to evaluate it.
         loss = -result.energy - discriminant(labels, edges, scores, pairwise)
