@@ -14,6 +14,7 @@
 #include "energy.hpp"
 #include "gradient.hpp"
 #include "maxflow.hpp"
+#include "planes.hpp"
 #include "regions.hpp"
 #include "search.hpp"
 #include "watch.hpp"
@@ -226,10 +227,80 @@ nb::object largest_change(Map<float> across, Map<float> down, float factor) {
   return owned_array(std::move(found));
 }
 
+template <class T>
+using Output = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+// The arrays of a block's slots, in the order of Slots in learning/optimizers/planes.py.
+struct SlotsInput {
+  explicit SlotsInput(nb::tuple t)
+      : rest(nb::cast<Array<double>>(t[0])),
+        labels(nb::cast<Array<std::int32_t>>(t[1])),
+        anchor(nb::cast<Array<std::int32_t>>(t[2])),
+        used(nb::cast<Array<bool>>(t[3])) {
+    view.n_slots = labels.shape(0);
+    view.n_nodes = rest.shape(0);
+    view.n_labels = rest.shape(1);
+    view.rest = rest.data();
+    view.labels = labels.data();
+    view.anchor = anchor.data();
+    view.used = used.data();
+    view.cost = nb::cast<double>(t[4]);
+  }
+
+  Array<double> rest;
+  Array<std::int32_t> labels, anchor;
+  Array<bool> used;
+  mu::SlotsView view;
+};
+
+template <class T>
+nb::object label_sums(Array<T> matrix, Array<std::int32_t> labels) {
+  std::vector<double> sums(labels.shape(0));
+  const std::size_t n_nodes = matrix.shape(0), n_labels = matrix.shape(1);
+  for (std::size_t m = 0; m < sums.size(); ++m)
+    sums[m] = mu::label_sum(matrix.data(), n_labels, labels.data() + m * n_nodes, 0, n_nodes);
+  return owned_array(std::move(sums));
+}
+
+template <class T>
+nb::object slot_products(nb::tuple slots, Array<T> matrix) {
+  const SlotsInput input(slots);
+  std::vector<double> products(input.view.n_slots, 0.0);
+  mu::slot_products(input.view, matrix.data(), products.data());
+  return owned_array(std::move(products));
+}
+
+template <class T>
+void combine_slots(nb::tuple slots, Array<double> coefficients, double total, Output<T> matrix) {
+  mu::combine_slots(SlotsInput(slots).view, coefficients.data(), total, matrix.data());
+}
+
+std::size_t slot_of(nb::tuple slots, Array<std::int32_t> labels) {
+  return mu::slot_of(SlotsInput(slots).view, labels.data());
+}
+
+void exchange(Output<double> mixed, Output<double> gradients, Array<double> gram, Array<bool> used, int n_steps) {
+  mu::exchange(mixed.shape(0), mixed.shape(1), mixed.data(), gradients.data(), gram.data(), used.data(), n_steps);
+}
+
+std::vector<double> copied(Array<double> values) { return {values.data(), values.data() + values.size()}; }
+
+nb::object ascend_parabola(Array<double> slopes, Array<double> gram, int n_rounds) {
+  return owned_array(mu::ascend_parabola(copied(slopes), gram.data(), n_rounds));
+}
+
+template <class T>
+void define_planes(nb::module_& m) {
+  m.def("label_sums", &label_sums<T>, nb::arg("matrix"), nb::arg("labels"));
+  m.def("slot_products", &slot_products<T>, nb::arg("slots"), nb::arg("matrix"));
+  m.def("combine_slots", &combine_slots<T>, nb::arg("slots"), nb::arg("coefficients"), nb::arg("total"),
+        nb::arg("matrix").noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "Native code of multiutility; use it through multiutility.inference and multiutility.vision.regions.";
+  m.doc() = "Native code of multiutility; use it through inference, vision.regions and learning.";
   m.def("minimize_many", &minimize_many, nb::arg("problems"), nb::arg("passes"), nb::arg("effort"), nb::arg("bound"),
         nb::arg("n_threads"), nb::arg("seconds"));
   m.def("expansion_moves", &expansion_moves, nb::arg("problem"), nb::arg("order"));
@@ -242,4 +313,10 @@ NB_MODULE(_core, m) {
   m.def("cell_weights", &cell_weights, nb::arg("regions"), nb::arg("n_regions"), nb::arg("down"),
         nb::arg("down_weights"), nb::arg("across"), nb::arg("across_weights"), nb::arg("n_rows"), nb::arg("n_columns"));
   m.def("largest_change", &largest_change, nb::arg("across"), nb::arg("down"), nb::arg("factor"));
+  define_planes<float>(m);
+  define_planes<double>(m);
+  m.def("slot_of", &slot_of, nb::arg("slots"), nb::arg("labels"));
+  m.def("exchange", &exchange, nb::arg("mixed").noconvert(), nb::arg("gradients").noconvert(), nb::arg("gram"),
+        nb::arg("used"), nb::arg("n_steps"));
+  m.def("ascend_parabola", &ascend_parabola, nb::arg("slopes"), nb::arg("gram"), nb::arg("n_rounds"));
 }

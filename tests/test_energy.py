@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multiutility.arrays import read_only
 from multiutility.constraints import Constraints
 from multiutility.energy import Energy
 from strategies import allowed_labelings, energies, energy_by_definition, random_energy, random_instances
@@ -297,3 +298,16 @@ def test_other_costs_are_checked() -> None:
         energy.with_costs([[0, 1]], [1])
     with pytest.raises(ValueError, match=r"unary\[1, 0\] is nan"):
         energy.with_costs([[0.0, 1.0], [float("nan"), 0.0]], [1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e301])
+def test_other_costs_that_are_kept_as_they_are_are_checked_too(bad: float) -> None:
+    energy = Energy([[0, 1], [1, 0]], [[0, 1]], [1])
+    unary, weights = read_only(np.array([[0.0, 1.0], [2.0, 0.0]])), read_only(np.ones(1))
+    assert energy.with_costs(unary, weights).unary is unary
+    with pytest.raises(ValueError, match=r"unary\[0, 0\]"):
+        energy.with_costs(read_only(np.array([[bad, 1.0], [2.0, 0.0]])), weights)
+    with pytest.raises(ValueError, match=r"weights\[0\] is -1"):
+        energy.with_costs(unary, read_only(-weights))
+    with pytest.raises(ValueError, match="offset"):
+        energy.with_costs(unary, weights, bad)

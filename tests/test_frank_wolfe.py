@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from learning_cases import fulls, hinge, make_risk, random_problems, tags
 from multiutility.inference import Expansion
-from multiutility.learning.optimizers.bundle import exchange
+from multiutility.learning.optimizers import planes, reference
 from multiutility.learning.optimizers.dual import Dual, ascend, line_search
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Record
@@ -55,8 +56,11 @@ def test_steps_of_a_batch_raise_the_dual_and_end_where_no_single_one_helps(seed:
         assert value(found) >= max(tried) - 1e-9
 
 
+@pytest.mark.parametrize("exchange", [planes.exchange, reference.exchange])
 @pytest.mark.parametrize("seed", range(10))
-def test_exchange_reaches_the_maximum_on_the_simplex(seed: int) -> None:
+def test_exchange_reaches_the_maximum_on_the_simplex(
+    seed: int, exchange: Callable[..., NDArray[np.float64]]
+) -> None:
     rng = np.random.default_rng(seed)
     factors, linear = rng.standard_normal((2, 5, 4)), rng.standard_normal((2, 5))
     gram = factors @ factors.transpose(0, 2, 1)

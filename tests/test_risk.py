@@ -159,3 +159,24 @@ def test_class_weights_have_mean_one() -> None:
     for wrong in (1.5, -0.1, "balance"):
         with pytest.raises(ValueError, match="a number from 0 to 1"):
             class_weights(examples, wrong)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Careless:
+    """A solver that returns the labels it was made with, whatever the energy."""
+
+    labels: Sequence[int]
+
+    def minimize(self, _energy: Energy, *_: object) -> Result:
+        return Result(np.array(self.labels, dtype=np.int32), -1e9)
+
+    def minimize_many(self, energies: Sequence[Energy], *_: object) -> list[Result]:
+        return [self.minimize(energy) for energy in energies]
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 3, 0), (0, -1, 0, 0), (0, 1, 0)])
+def test_labels_that_no_node_can_have_are_refused(labels: Sequence[int]) -> None:
+    problems, labelings = random_problems(0, 1)
+    risk = make_risk(problems, fulls(labelings), solver=Careless(labels))
+    with pytest.raises(ValueError, match="labels of the solver"):
+        risk.oracle([0], np.zeros(risk.layout.n_weights))

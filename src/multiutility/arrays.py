@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -122,10 +122,9 @@ def check_total(**groups: FloatArray) -> None:
     ...
     ValueError: unary[0, 0] is 1e+308: all costs together may add up to 1e+300 at most; scale them down
     """
+    if are_moderate(*groups.values()):
+        return
     with np.errstate(over="ignore"):
-        # Squares with a sum below this are of numbers with a much smaller one; there is no faster question.
-        if all(np.vdot(values, values) < MAX_TOTAL for values in groups.values()):
-            return
         total = sum(float(np.abs(values).sum()) for values in groups.values())
     if total <= MAX_TOTAL:
         return
@@ -133,6 +132,28 @@ def check_total(**groups: FloatArray) -> None:
     where = np.abs(groups[name]) == np.abs(groups[name]).max()
     largest = f"{name}[{first_index(where)}] is {groups[name][where][0]:g}"
     raise ValueError(f"{largest}: all costs together may add up to {MAX_TOTAL:g} at most; scale them down")
+
+
+def are_moderate(*arrays: FloatArray) -> bool:
+    """Whether elements are finite, and so small that all of them add up to far less than MAX_TOTAL.
+
+    >>> are_moderate(np.array([1e100]), np.zeros((2, 2))), are_moderate(np.array([np.nan]))
+    (True, False)
+    """
+    # Squares with a sum below this are of numbers with a much smaller one; there is no faster question.
+    with np.errstate(over="ignore"):
+        return all(np.vdot(values, values) < MAX_TOTAL for values in arrays)
+
+
+def is_frozen(value: ArrayLike, shape: tuple[int, ...]) -> TypeGuard[FloatArray]:
+    """Whether the value is an array of floats as they are kept: of this shape, read-only, C-contiguous."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and value.shape == shape
+        and value.flags.c_contiguous
+        and is_immutable(value)
+    )
 
 
 def frozen_floats(

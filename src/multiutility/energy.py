@@ -14,6 +14,7 @@ from multiutility.arrays import (
     IndexArray,
     StartArray,
     any_in_sets,
+    are_moderate,
     check_range,
     check_shape,
     check_total,
@@ -24,6 +25,7 @@ from multiutility.arrays import (
     frozen_edges,
     frozen_floats,
     frozen_sets,
+    is_frozen,
     numeric_array,
     owners,
     read_only,
@@ -164,10 +166,19 @@ class Energy:
         >>> energy.with_costs([[0, 0], [0, 0]], [1]).evaluate([0, 1])
         6.0
         """
-        unary = frozen_floats(unary, "unary", self.unary.shape, "unary costs")
-        weights = frozen_floats(weights, "weights", (self.n_edges,), "edge weights", minimum=0.0)
-        offset = float(frozen_floats([offset], "offset", (1,), "offsets")[0])
-        check_total(unary=unary, weights=weights, subset_costs=self.subset_costs, offset=np.array([offset]))
+        constant = np.array([offset], dtype=np.float64)
+        # Learners come here for every instance and step, and ask no more than they have to.
+        if not (
+            is_frozen(unary, self.unary.shape)
+            and is_frozen(weights, self.weights.shape)
+            and are_moderate(unary, weights, self.subset_costs, constant)
+            and weights.min(initial=0.0) >= 0
+        ):
+            unary = frozen_floats(unary, "unary", self.unary.shape, "unary costs")
+            weights = frozen_floats(weights, "weights", (self.n_edges,), "edge weights", minimum=0.0)
+            constant = frozen_floats(constant, "offset", (1,), "offsets")
+            check_total(unary=unary, weights=weights, subset_costs=self.subset_costs, offset=constant)
+        offset = float(constant[0])
         sets = (self.subset_starts, self.subset_nodes, self.subset_labels, self.subset_costs)
         values = (unary, self.edges, weights, *sets, offset, self.sizes, self.size_gains)
         energy = object.__new__(Energy)

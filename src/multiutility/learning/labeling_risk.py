@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +23,8 @@ from multiutility.arrays import (
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
-from multiutility.learning.optimizers.risk import Plane, Violation, cells, objective
+from multiutility.learning.optimizers.planes import label_sums
+from multiutility.learning.optimizers.risk import Plane, Violation, objective
 from multiutility.models.potts import Potts, agreement, node_scores
 from multiutility.problem import FeatureSource, LabelingProblem
 
@@ -57,7 +58,7 @@ class Instance:
         """Return the plane of a labeling."""
         frozen = read_only(np.array(labels, dtype=np.int32))
         loss = -self.loss.evaluate(frozen)
-        return Plane(frozen, cells(frozen, self.loss.n_labels), loss, agreement(self.problem, frozen))
+        return Plane(frozen, loss, agreement(self.problem, frozen))
 
     def scores(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scores of the nodes' labels [V, K] for the weights [K, D] of node features."""
@@ -83,7 +84,7 @@ class Seen:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._planes: list[Plane] = []
-        self._cells: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+        self._labels: IndexArray = np.zeros((0, 0), dtype=np.int32)
         self._losses: FloatArray = np.zeros(0)
         self._pairwise: FloatArray = np.zeros((0, 0))
         self._oldest = 0
@@ -111,19 +112,19 @@ class Seen:
         """Remember the plane, and forget the oldest if there are too many."""
         if len(self._planes) < self._capacity:
             self._planes.append(plane)
-            self._cells = np.array([known.cells for known in self._planes])
+            self._labels = np.array([known.labels for known in self._planes])
             self._losses = np.array([known.loss for known in self._planes])
             self._pairwise = np.array([known.pairwise for known in self._planes])
             return
         place, self._oldest = self._oldest, (self._oldest + 1) % self._capacity
-        self._planes[place], self._cells[place] = plane, plane.cells
+        self._planes[place], self._labels[place] = plane, plane.labels
         self._losses[place], self._pairwise[place] = plane.loss, plane.pairwise
 
     def best(self, scores: NDArray[Any], pairwise: FloatArray) -> tuple[Plane | None, float]:
         """Return the plane of the largest ``loss + F``, with its value; None if there is none."""
         if not self._planes:
             return None, -np.inf
-        values = scores.take(self._cells).sum(axis=1, dtype=np.float64)
+        values = label_sums(scores, self._labels)
         values += self._losses + self._pairwise @ pairwise
         best = int(values.argmax())
         return self._planes[best], float(values[best])
@@ -222,8 +223,7 @@ class LabelingRisk:
         for n, origin in enumerate(origins):
             if origin is not None:
                 seen = self._seen[origin]
-                planes = [widened(plane, other.layout.n_labels) for plane in seen.planes]
-                other._seen[n] = Seen.restored(self._capacity, planes, seen.oldest)
+                other._seen[n] = Seen.restored(self._capacity, seen.planes, seen.oldest)
         return other
 
     @property
@@ -260,7 +260,7 @@ class LabelingRisk:
     def _violation(self, block: int, scores: NDArray[Any], pairwise: FloatArray, result: Result) -> Violation:
         anchor, seen = self.anchors[block], self._seen[block]
         known, value = seen.best(scores, pairwise)
-        base = discriminant(anchor.cells, anchor.pairwise, scores, pairwise)
+        base = discriminant(anchor.labels, anchor.pairwise, scores, pairwise)
         if known is None or anchor.loss + base >= value:
             known, value = anchor, anchor.loss + base
         if -result.energy > value:
@@ -272,10 +272,13 @@ class LabelingRisk:
         instance, labels = self.instances[block], result.labels
         if instance.ignored is not None:
             labels = np.where(instance.ignored, self.anchors[block].labels, labels)
-        places, edges = cells(labels, self.layout.n_labels), agreement(instance.problem, labels)
+        # Solvers may be anybody's, and native code takes labels as they are.
+        check_shape(labels, "labels of the solver", (instance.problem.n_nodes,))
+        check_range(labels, "labels of the solver", self.layout.n_labels, "labels")
+        edges = agreement(instance.problem, labels)
         # The loss is what the discriminant leaves of the value: cheaper than to evaluate it.
-        loss = -result.energy - discriminant(places, edges, scores, pairwise)
-        return Plane(read_only(labels), places, loss, edges)
+        loss = -result.energy - discriminant(labels, edges, scores, pairwise)
+        return Plane(read_only(labels), loss, edges)
 
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
@@ -304,35 +307,26 @@ class LabelingRisk:
         check_shape(memory["labels"], "labels", (sum(sizes),))
         pieces = np.split(memory["labels"].astype(np.int32), np.cumsum(sizes)[:-1]) if sizes else []
         rows = zip(pieces, memory["losses"].tolist(), memory["pairwise"], strict=True)
-        planes = [
-            Plane(read_only(y), cells(y, self.layout.n_labels), loss, np.array(p)) for y, loss, p in rows
-        ]
+        planes = [Plane(read_only(y), loss, np.array(p)) for y, loss, p in rows]
         first = 0
         for block, (count, place) in enumerate(zip(counts, oldest, strict=True)):
             # In place: risks that differ in their anchors share the list.
             self._seen[block] = Seen.restored(self._capacity, planes[first : first + count], place)
             first += count
 
-    def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
+    def kernel(self, block: int, nodes: NDArray[Any]) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
         problem = self.instances[block].problem
-        product = nodes.astype(problem.feature_dtype)
+        product = np.asarray(nodes, problem.feature_dtype)
         if problem.n_nodes > self.layout.n_features:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
         return np.asarray(self._kernels.of(problem) @ product)
 
 
-def widened(plane: Plane, n_labels: int) -> Plane:
-    """Return the plane among more labels."""
-    return replace(plane, cells=cells(plane.labels, n_labels))
-
-
-def discriminant(
-    places: NDArray[np.int64], edges: FloatArray, scores: NDArray[Any], pairwise: FloatArray
-) -> float:
+def discriminant(labels: IndexArray, edges: FloatArray, scores: NDArray[Any], pairwise: FloatArray) -> float:
     """F = <w, Psi(y)> of a labeling, for scores [V, K] and weights of edge features [e].
 
-    ``places`` [V] are the labels' cells, ``edges`` [e] the sum of the features of the uncut edges.
+    ``edges`` [e] is the sum of the features of the uncut edges.
     """
-    return float(scores.take(places).sum(dtype=np.float64) + edges @ pairwise)
+    return float(label_sums(scores, labels[np.newaxis])[0] + edges @ pairwise)

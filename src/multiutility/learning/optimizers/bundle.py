@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
-from multiutility.learning.optimizers.risk import Plane, Risk, cells
+from multiutility.learning.optimizers.planes import Slots, combine_slots, exchange, slot_of, slot_products
+from multiutility.learning.optimizers.risk import Plane, Risk
 from multiutility.memory import make_room
 
 # The slot of a block that holds the mixture of all planes without a slot of their own.
@@ -35,7 +36,7 @@ class Bundle:
         self.anchors = [risk.anchor(n) for n in range(n_blocks)]
         sizes = [len(anchor.labels) for anchor in self.anchors]
         # Caches of features look at the memory when these are read only, and here none is.
-        make_room(sum(sizes) * (8 * layout.n_labels + 12 * n_slots) + 8 * n_blocks * n_slots * (n_slots + 8))
+        make_room(sum(sizes) * (8 * layout.n_labels + 4 * n_slots) + 8 * n_blocks * n_slots * (n_slots + 8))
         self.coefficients: FloatArray = np.zeros(shape)
         self.losses: FloatArray = np.zeros(shape)
         self.pairwise: FloatArray = np.zeros((*shape, layout.n_pairwise))
@@ -45,7 +46,6 @@ class Bundle:
         self.losses[:, REST] = risk.costs * [anchor.loss for anchor in self.anchors]
         self.rest: list[FloatArray] = [np.zeros((size, layout.n_labels)) for size in sizes]
         self.labels: list[IndexArray] = [np.zeros((n_slots, size), dtype=np.int32) for size in sizes]
-        self.cells: list[NDArray[np.int64]] = [np.zeros((n_slots, size), dtype=np.int64) for size in sizes]
 
     def arrays(self) -> Arrays:
         """Return the mixtures as arrays, those of all blocks together."""
@@ -62,7 +62,6 @@ class Bundle:
         for block, last in enumerate(ends.tolist()):
             self.rest[block][...] = arrays["rest"][first:last]
             self.labels[block][...] = arrays["labels"][:, first:last]
-            self.cells[block][...] = cells(self.labels[block], self.risk.layout.n_labels)
             first = last
 
     def carry(self, other: Bundle, origins: Sequence[int | None]) -> None:
@@ -81,40 +80,32 @@ class Bundle:
             self.gram[block] = scale**2 * other.gram[origin]
             self.rest[block][:, : other.rest[origin].shape[1]] = scale * other.rest[origin]
             self.labels[block][...] = other.labels[origin]
-            self.cells[block][...] = cells(self.labels[block], self.risk.layout.n_labels)
+
+    def slots(self, block: int) -> Slots:
+        """Return the matrices of a block's slots."""
+        cost = float(self.risk.costs[block])
+        return Slots(self.rest[block], self.labels[block], self.anchors[block].labels, self.used[block], cost)
 
     def values(self, block: int, nodes: NDArray[Any]) -> FloatArray:
         """Products ``<M, nodes>`` of all slots' matrices with a matrix on the nodes [V, K]: [n_slots]."""
-        sums = nodes.take(self.cells[block]).sum(axis=1, dtype=np.float64)
-        anchor = nodes.take(self.anchors[block].cells).sum(dtype=np.float64)
-        products: FloatArray = self.risk.costs[block] * (anchor - sums)
-        products[~self.used[block]] = 0
-        products[REST] = np.vdot(self.rest[block], nodes)
-        return products
+        return slot_products(self.slots(block), nodes)
 
-    def matrix(self, block: int, coefficients: FloatArray) -> FloatArray:
+    def matrix(self, block: int, coefficients: FloatArray, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return the combination of the slots' matrices, [V, K]."""
-        matrix: FloatArray = coefficients[REST] * self.rest[block]
-        flat, places = matrix.reshape(-1), self.cells[block]
-        amounts = self.risk.costs[block] * coefficients
-        for slot in np.flatnonzero(coefficients[REST + 1 :]).tolist():
-            flat[places[slot + REST + 1]] -= amounts[slot + REST + 1]
-        flat[self.anchors[block].cells] += amounts[REST + 1 :].sum()
-        return matrix
+        return combine_slots(self.slots(block), coefficients, dtype)
 
     def add(self, block: int, plane: Plane) -> None:
         """Give the plane a slot, with coefficient zero, unless it has one."""
-        known = (self.labels[block] == plane.labels).all(axis=1) & self.used[block]
-        if known[REST + 1 :].any():
+        if slot_of(self.slots(block), plane.labels) != REST:
             return
-        slot = self._free_slot(block)
+        slot, cost = self._free_slot(block), self.risk.costs[block]
         self.labels[block][slot] = plane.labels
-        self.cells[block][slot] = plane.cells
         self.used[block, slot] = True
-        self.losses[block, slot] = self.risk.costs[block] * plane.loss
-        self.pairwise[block, slot] = self.risk.costs[block] * (self.anchors[block].pairwise - plane.pairwise)
-        image = self.risk.kernel(block, difference(self.anchors[block], plane, self.rest[block].shape))
-        products = self.risk.costs[block] * self.values(block, image)
+        self.losses[block, slot] = cost * plane.loss
+        self.pairwise[block, slot] = cost * (self.anchors[block].pairwise - plane.pairwise)
+        nodes = difference(self.anchors[block], plane, self.rest[block].shape, self.risk.dtype)
+        image = self.risk.kernel(block, nodes)
+        products = cost * self.values(block, image)
         self.gram[block, slot] = self.gram[block, :, slot] = products
 
     def _free_slot(self, block: int) -> int:
@@ -162,40 +153,11 @@ class Bundle:
         return exchange(self.coefficients[batch], gradients, gram, self.used[batch], n_steps)
 
 
-def difference(first: Plane, second: Plane, shape: tuple[int, ...]) -> FloatArray:
+def difference(
+    first: Plane, second: Plane, shape: tuple[int, ...], dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
     """``onehot(first) - onehot(second)``, [V, K]."""
-    matrix = np.zeros(shape)
-    flat = matrix.reshape(-1)
-    flat[first.cells] += 1
-    flat[second.cells] -= 1
+    matrix, nodes = np.zeros(shape, dtype), np.arange(shape[0])
+    matrix[nodes, first.labels] = 1
+    matrix[nodes, second.labels] -= 1
     return matrix
-
-
-def exchange(
-    coefficients: FloatArray, gradients: FloatArray, gram: FloatArray, used: BoolArray, n_steps: int
-) -> FloatArray:
-    """Maximize ``gradients . d - d gram d / 2`` over coefficients + d on the simplex, for each of B problems.
-
-    Each step moves weight from the coefficient of the least gradient to that of the largest (pairwise
-    Frank-Wolfe). Arrays are [B, P] and [B, P, P]; coefficients that are not ``used`` stay zero.
-
-    >>> gram = np.array([[[1.0, 0.0], [0.0, 1.0]]])
-    >>> exchange(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), gram, np.ones((1, 2), dtype=bool), 5)
-    array([[0.5, 0.5]])
-    """
-    mixed, gradients = coefficients.copy(), np.where(used, gradients, -np.inf)
-    rows, first = np.arange(len(mixed)), np.inf
-    for _ in range(n_steps):
-        up, down = gradients.argmax(axis=1), np.where(mixed > 0, gradients, np.inf).argmin(axis=1)
-        slope = gradients[rows, up] - gradients[rows, down]
-        first = min(first, float(slope.max()))
-        if slope.max() <= 1e-3 * first:
-            break
-        change = gram[rows, :, up] - gram[rows, :, down]
-        curvature = change[rows, up] - change[rows, down]
-        step = np.divide(slope, curvature, out=np.full(len(slope), np.inf), where=curvature > 0)
-        step = np.minimum(step, mixed[rows, down])
-        mixed[rows, down] -= step
-        mixed[rows, up] += step
-        gradients -= step[:, np.newaxis] * change
-    return mixed

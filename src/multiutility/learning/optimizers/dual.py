@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multiutility.array_file import Arrays
 from multiutility.arrays import FloatArray
 from multiutility.learning.optimizers.bundle import Bundle
+from multiutility.learning.optimizers.planes import ascend_parabola, slot_of
 from multiutility.learning.optimizers.risk import Risk, Violation
 
 
@@ -126,7 +127,7 @@ class Dual:
         layout = self.risk.layout
         lifted = np.empty((len(blocks), layout.n_labels, layout.n_features), dtype=self.risk.dtype)
         for row, n, mix in zip(lifted, blocks, coefficients, strict=True):
-            self.risk.lift(n, self.bundle.matrix(n, mix).astype(lifted.dtype), row)
+            self.risk.lift(n, self.bundle.matrix(n, mix, lifted.dtype), row)
         return lifted.reshape(len(blocks), layout.n_unary)
 
     def refresh(self) -> None:
@@ -170,10 +171,8 @@ class Dual:
     def approach(self, changed: Sequence[int]) -> None:
         """Move shifted blocks toward the planes of their anchors, which may be better than their mixtures."""
         for n in changed:
-            labels, used = self.bundle.labels[n], self.bundle.used[n]
-            slot = int(np.argmax((labels == self.risk.anchor(n).labels).all(axis=1) & used))
             change = -self.bundle.coefficients[[n]]
-            change[0, slot] += 1
+            change[0, slot_of(self.bundle.slots(n), self.risk.anchor(n).labels)] += 1
             self.move([n], change)
 
 
@@ -199,26 +198,6 @@ def ascend(
             slopes -= (steps[b] - old) * gram[b]
             pairwise += steps[b] * directions[b]
     return steps
-
-
-def ascend_parabola(slopes: FloatArray, gram: FloatArray, n_rounds: int) -> FloatArray:
-    """Maximize ``slopes . t - t gram t / 2`` over t in [0, 1]^B, one coordinate after another.
-
-    >>> ascend_parabola(np.array([1.0, 3.0]), np.eye(2), n_rounds=1)
-    array([1., 1.])
-    """
-    # Lists: on a few numbers, they are faster than arrays.
-    slope, rows = slopes.tolist(), gram.tolist()
-    steps = [0.0] * len(slope)
-    for _ in range(n_rounds):
-        for b, row in enumerate(rows):
-            rise = slope[b] + steps[b] * row[b]
-            best = min(max(rise / row[b], 0.0), 1.0) if row[b] > 0 else float(rise > 0)
-            change = best - steps[b]
-            if change:
-                steps[b] = best
-                slope = [value - change * product for value, product in zip(slope, row, strict=True)]
-    return np.array(steps)
 
 
 def line_search(slope: float, curvature: float, pairwise: FloatArray, direction: FloatArray) -> float:

@@ -19,12 +19,11 @@ class Plane:
     """A labeling y of a block, which bounds its hinge from below by a plane over the weights.
 
     ``hinge(w) >= loss + <w, Psi(y)> - <w, Psi(anchor)>`` with ``Psi(y) = (X^T onehot(labels), pairwise)``:
-    ``labels`` is [V], ``cells`` [V] their places in a matrix [V, K], flat; ``loss`` is the annotation's, and
-    ``pairwise`` [e] the sum of the features of uncut edges.
+    ``labels`` is [V]; ``loss`` is the annotation's, and ``pairwise`` [e] the sum of the features of uncut
+    edges.
     """
 
     labels: IndexArray
-    cells: NDArray[np.int64]
     loss: float
     pairwise: FloatArray
 
@@ -79,17 +78,8 @@ class Risk(Remembering, Protocol):
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
 
-    def kernel(self, block: int, nodes: FloatArray) -> NDArray[Any]:
+    def kernel(self, block: int, nodes: NDArray[Any]) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
-
-
-def cells(labels: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
-    """Places of the labels [..., V] in a matrix [V, K], flat.
-
-    >>> cells(np.array([2, 0]), n_labels=3)
-    array([2, 3])
-    """
-    return np.asarray(np.arange(labels.shape[-1]) * n_labels + labels)
 
 
 def objective(risk: Risk, weights: FloatArray) -> float:

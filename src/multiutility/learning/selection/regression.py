@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from multiutility.annotations.expected import tilted_shares
 from multiutility.arrays import FloatArray
 from multiutility.learning.starts.locality import inverse_norms
+from multiutility.learning.starts.logarithms import log_softmax
 from multiutility.problem import LabelingProblem
 
 # Principal features that are kept, and nodes that they are computed from: more of either changes nothing.
@@ -92,7 +93,7 @@ def fit_logistic(
 
     def value(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(shape)
-        logs = log_softmax(features @ weights.T.astype(np.float32), axis=1)
+        logs = log_softmax(features @ weights.T.astype(np.float32))
         loss = float((ridges * weights**2).sum()) / 2 - float(np.vdot(counts, logs))
         gradient = (np.exp(logs) * sums - counts).T @ features
         return loss, (ridges * weights + gradient).ravel().astype(np.float64)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit
 
 from multiutility.annotations import Joint
 from multiutility.arrays import FloatArray, added
 from multiutility.learning.examples import Example
 from multiutility.learning.starts.known_sizes import within_sizes
 from multiutility.learning.starts.locality import inverse_norms
+from multiutility.learning.starts.logarithms import log_softmax, logsumexp
 from multiutility.learning.starts.openness import LOOKS, Silence, expecting, looked, presence, seen_sizes
 
 # What full labelings count in comparison with weak annotations, of which the labels are guessed.
@@ -71,7 +72,7 @@ def losses_of(part: Part, targets: Sequence[FloatArray], rows: NDArray[Any]) -> 
     losses, gradient = np.zeros(len(targets)), np.zeros(rows.shape)
     for n, target in enumerate(targets):
         features: NDArray[Any] = part.examples[n].problem.node_features
-        logs = log_softmax(part.scores(n, features, rows), axis=1)
+        logs = log_softmax(part.scores(n, features, rows))
         losses[n] = np.vdot(target, logs)
         residual = part.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
         gradient += residual.T.astype(features.dtype) @ features
@@ -174,7 +175,7 @@ def raise_of(scores: FloatArray, label: int, sizes: FloatArray, least: float) ->
     >>> round(float(softmax(scores, axis=1)[:, 1].sum()), 6)
     1.25
     """
-    odds = scores[:, label] - logsumexp(np.delete(scores, label, axis=1), axis=1)
+    odds = scores[:, label] - logsumexp(np.delete(scores, label, axis=1))
 
     def missing(rise: float) -> float:
         return least - float(sizes @ expit(odds + rise))
