@@ -24,6 +24,7 @@ from multiutility.vision.features.descriptors.color_words import ColorWords
 from multiutility.vision.features.descriptors.constant import Constant
 from multiutility.vision.features.descriptors.context import Neighbors, Parents, Scene
 from multiutility.vision.features.descriptors.dilated import Dilated
+from multiutility.vision.features.descriptors.filters import Filters, resized_responses
 from multiutility.vision.features.descriptors.gist import Gist
 from multiutility.vision.features.descriptors.grid import grid_axes, spread
 from multiutility.vision.features.descriptors.joint import Joint
@@ -428,3 +429,37 @@ def test_standardized_features_have_no_mean_and_unit_length() -> None:
     found = np.concatenate([descriptor.describe(picture, state) for picture in pictures])
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
     assert (found**2).sum(axis=1).mean() == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.6, 3.5, 7.0])
+def test_filters_find_gradient_and_hessian_of_a_quadratic(sigma: float) -> None:
+    a, b, c, slope = 0.02, -0.01, 0.006, 0.3
+    y, x = np.mgrid[:161, :161].astype(np.float32) - 80
+    light = (a * x * x + b * y * y) / 2 + c * x * y + slope * y
+    lab = np.dstack([light, np.full_like(light, 3.0), x]).astype(np.float32)
+    at_center = resized_responses(lab, sigma)[78:83, 78:83].mean(axis=(0, 1))
+    eigenvalues = np.linalg.eigvalsh([[a, c], [c, b]])[::-1]
+    # Smoothing leaves the second derivatives of a quadratic as they are, and the first ones at its center.
+    expected = [3.0, 0.0, sigma * slope, *(sigma**2 * eigenvalues)]
+    assert np.allclose(at_center[1:], expected, rtol=0.05, atol=0.05 * sigma**2 * a)
+
+
+def test_filters_tell_regions_from_the_image_they_are_in() -> None:
+    found = Filters().means(PICTURE)
+    assert found.shape == (PICTURE.n_regions, 27)
+    assert np.allclose(PICTURE.sizes @ found, 0, atol=0.5)
+    smoothed = np.dstack([ndimage.gaussian_filter(PICTURE.lab[..., k], 1.6) for k in range(3)])
+    plain = np.array([smoothed[one].mean(axis=0) for one in members(PICTURE)])
+    away = plain - smoothed.mean(axis=(0, 1))
+    inner = found[:, 9:12]
+    # OpenCV cuts its Gaussian off earlier, and continues images beyond their borders in another way.
+    assert np.abs(inner - away).max() < 0.05 * np.abs(away).max()
+
+
+def test_filters_of_training_pictures_have_deviation_one() -> None:
+    descriptor = Filters((1.6,))
+    state = descriptor.fit(TRAINING, np.random.default_rng(0))
+    found = np.concatenate([descriptor.describe(one, state) for one in TRAINING])
+    assert np.allclose((found**2).mean(axis=0), 1, atol=1e-4)
+    flat = Picture(np.full((8, 9, 3), 77, dtype=np.uint8), block_regions(8, 9, 3))
+    assert np.allclose(descriptor.describe(flat, state), 0, atol=1e-4)

@@ -194,6 +194,8 @@ def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
         "text": b"hello",
         "archive": b"PK\x03\x04" + bytes(60),
         "cut": packed[:-30],
+        # It tells that its list of files begins later than it does, so that the first would be before 0.
+        "early": packed[:-3] + b"\x01" + packed[-2:],
         "strange": packed.replace(b"data.pkl", b"data.txt"),
         "big-endian": archived(*example(), order=b"big"),
         "longer": archived(example()[0], longer),

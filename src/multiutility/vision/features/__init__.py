@@ -23,6 +23,7 @@ KINDS = {
     "EfficientNet": "multiutility.vision.features.networks.network",
     "Extent": "multiutility.vision.features.descriptors.shape",
     "Felzenszwalb": "multiutility.vision.regions.superpixels",
+    "Filters": "multiutility.vision.features.descriptors.filters",
     "Gist": "multiutility.vision.features.descriptors.gist",
     "Installed": "multiutility.vision.features.networks.network",
     "Joint": "multiutility.vision.features.descriptors.joint",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import pickletools
 import zipfile
@@ -82,7 +83,7 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with path.open("rb") as file:
             if zipfile.is_zipfile(file):
-                return read_archive(file)
+                return checked_archive(file)
             file.seek(0)
             if (run(file), run(file)) != (MAGIC, VERSION):
                 raise WeightsError("expected a state dictionary that PyTorch has saved")
@@ -93,6 +94,16 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             return {name: view(tensor, storages) for name, tensor in tensors.items()}
     except DAMAGES as error:
         raise WeightsError(f"{path}: cannot read these weights: {error}; install the package anew") from error
+
+
+def checked_archive(file: BinaryIO) -> dict[str, NDArray[Any]]:
+    """Read a zip archive, which may be damaged so that it sends its reader to a place before its start."""
+    try:
+        return read_archive(file)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise WeightsError("its archive is damaged") from error
 
 
 def read_archive(file: BinaryIO) -> dict[str, NDArray[Any]]:
