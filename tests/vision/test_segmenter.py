@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
+from collections import Counter
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from multiutility.kinds import PixelAnnotation, PixelBox
 from multiutility.learning.optimizers.solution import Record
 from multiutility.vision import Segmenter, features
 from multiutility.vision.model_file import FORMAT, KEY, ModelFileError, checksum
+from multiutility.vision.photo import FilePhoto, Shrunk
 from multiutility.vision.regions.refine import NARROW, WIDE, Refinement
+from multiutility.vision.store import FeatureStore
 from toy import (
     BOAT,
     CLASSES,
@@ -114,6 +117,38 @@ def test_large_images_are_labeled_at_the_size_of_training_images(model: Segmente
     # Not the enlarged pixels of the small image, but smooth borders.
     (small,) = model.predict([image])
     assert not np.array_equal(found, np.repeat(np.repeat(small, 5, axis=0), 5, axis=1))
+
+
+class CountedPhoto(FilePhoto):
+    """A photo that counts how often it is read."""
+
+    reads: ClassVar[Counter[str]] = Counter()
+
+    def image(self) -> NDArray[np.uint8]:
+        self.reads[self.name] += 1
+        return super().image()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_predictions_read_a_photo_once_and_are_those_of_labelings(
+    model: Segmenter, dataset: DatasetFolder, n_jobs: int
+) -> None:
+    CountedPhoto.reads.clear()
+    photos = [CountedPhoto(one.name, one.path) for one in dataset]
+    told = list[tuple[int, int]]()
+    found = list(model.predictor_.predict(photos, n_jobs, progress=lambda *count: told.append(count)))
+    assert CountedPhoto.reads == Counter(dict.fromkeys((one.name for one in photos), 1))
+    assert told == [(n, len(photos)) for n in range(1, len(photos) + 1)]
+    predictor = model.predictor_
+    shrunk = [Shrunk(one, predictor.max_side) for one in photos]
+    prepared = FeatureStore(None).prepare(predictor.preset, shrunk)
+    pairs = zip(photos, prepared, predictor.labelings(prepared), strict=True)
+    for one, (photo, image, labels) in zip(found, pairs, strict=True):
+        expected = predictor.prediction(photo, image, labels)
+        assert np.array_equal(one.mask, expected.mask)
+        assert np.array_equal(one.scores, expected.scores)
+        assert one.image is not None
+        assert np.array_equal(one.image, photo.image())
 
 
 def test_scores_are_lower_where_predictions_are_wrong(model: Segmenter) -> None:

@@ -158,7 +158,7 @@ def test_beliefs_of_a_model(tmp_path: Path) -> None:
     for one, labels in zip(prepared, model.labelings(prepared), strict=True):
         belief = Belief.of(model, one, labels)
         shares = one.problem.node_sizes / one.problem.node_sizes.sum()
-        doubt = 1 - model.scores(one.problem, labels)
+        doubt = 1 - model.scores(one.problem, model.energy(one), labels)
         assert sum(patch.area for patch in belief.patches) == pytest.approx(1.0)
         assert sum(p.area * p.doubt for p in belief.patches) == pytest.approx(float(shares @ doubt), rel=1e-4)
         for label in range(4):

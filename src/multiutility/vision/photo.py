@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -81,6 +82,35 @@ class ArrayPhoto:
     def fingerprint(self) -> str:
         """Hash of shape and pixels."""
         return hashlib.sha256(repr(self.pixels.shape).encode() + self.pixels.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A photo whose pixels are kept once they have been asked for."""
+
+    photo: Photo
+
+    @property
+    def name(self) -> str:
+        """Name of the photo."""
+        return self.photo.name
+
+    def size(self) -> Shape:
+        """Height and width."""
+        return self.photo.size()
+
+    @cached_property
+    def pixels(self) -> ImageArray:
+        """RGB pixels [H, W, 3]."""
+        return self.photo.image()
+
+    def image(self) -> ImageArray:
+        """RGB pixels [H, W, 3]."""
+        return self.pixels
+
+    def fingerprint(self) -> str:
+        """Hash of the photo."""
+        return self.photo.fingerprint()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,28 +13,30 @@ from numpy.typing import NDArray
 
 from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
+from multiutility.energy import Energy
 from multiutility.inference.expansion import Expansion
 from multiutility.learning.prediction import labelings
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared
-from multiutility.vision.photo import Photo, Shrunk, enlarged
+from multiutility.vision.photo import ImageArray, Opened, Photo, Shape, Shrunk, enlarged
 from multiutility.vision.regions.refine import MIDDLE, Refinement
-from multiutility.vision.store import FeatureStore
+from multiutility.vision.store import FeatureStore, in_threads
 
 # Told how much of how much is done.
 Progress: TypeAlias = Callable[[int, int], None]
 
-# Photographs that are held in memory at once: enough to keep all cores busy.
-CHUNK = 32
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a photograph shows: ``mask`` uint8 [H, W] with label + 1, ``scores`` float32 [H, W] in 0..1."""
+    """What a photograph shows: ``mask`` uint8 [H, W] with label + 1, ``scores`` float32 [H, W] in 0..1.
+
+    ``image`` [H, W, 3] is the photograph itself, if it was read for this.
+    """
 
     mask: NDArray[np.uint8]
     scores: NDArray[np.float32]
+    image: ImageArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +69,24 @@ class Predictor:
         kept, note = FeatureStore(None) if store is None else store, progress or ignore
         # A network that is missing is told of at once, and once.
         self.preset.sources()
-        for first in range(0, len(photos), CHUNK):
-            chunk = photos[first : first + CHUNK]
-            shrunk = [Shrunk(photo, self.max_side) for photo in chunk]
-            count = partial(count_from, first, len(photos), note)
-            prepared = kept.prepare(self.preset, shrunk, n_jobs, count)
-            labelings = self.labelings(prepared, n_jobs)
-            for photo, one, labels in zip(chunk, prepared, labelings, strict=True):
-                yield self.prediction(photo, one, labels)
+        work = partial(self.predicted, kept.preparation(self.preset))
+        for done, prediction in enumerate(in_threads(work, photos, n_jobs), 1):
+            note(done, len(photos))
+            yield prediction
+
+    def predicted(self, prepare: Callable[[Photo], Prepared], photo: Photo) -> Prediction:
+        """Predict one photograph, which is read, and multiplied by the weights, once."""
+        opened = Opened(photo)
+        shrunk = Opened(Shrunk(opened, self.max_side))
+        prepared = prepare(shrunk)
+        energy = self.energy(prepared)
+        labels = Expansion().minimize(energy).labels
+        found = self.shown(shrunk, photo.size(), prepared, energy, labels)
+        return replace(found, image=opened.pixels if "pixels" in vars(opened) else None)
+
+    def energy(self, prepared: Prepared) -> Energy:
+        """Energy of the labelings of an image."""
+        return Potts(len(self.classes)).energy(prepared.problem, self.weights)
 
     def labelings(self, prepared: Sequence[Prepared], n_jobs: int = 1) -> list[IndexArray]:
         """Labelings [V] of highest score."""
@@ -83,10 +95,17 @@ class Predictor:
 
     def prediction(self, photo: Photo, prepared: Prepared, labels: IndexArray) -> Prediction:
         """Return mask and scores of a labeling, at the photograph's own size."""
+        shrunk = Shrunk(photo, self.max_side)
+        return self.shown(shrunk, photo.size(), prepared, self.energy(prepared), labels)
+
+    def shown(
+        self, shrunk: Photo, size: Shape, prepared: Prepared, energy: Energy, labels: IndexArray
+    ) -> Prediction:
+        """Return mask and scores of a labeling of a photograph, at a size of height and width."""
         mask = (labels + 1).astype(np.uint8)[prepared.regions]
         if self.refine is not None:
-            mask = self.refine(Shrunk(photo, self.max_side).image(), mask)
-        scores, (height, width) = self.scores(prepared.problem, labels)[prepared.regions], photo.size()
+            mask = self.refine(shrunk.image(), mask)
+        scores, (height, width) = self.scores(prepared.problem, energy, labels)[prepared.regions], size
         if mask.shape != (height, width):
             mask = enlarged(mask, (height, width))
             scores = np.asarray(
@@ -94,9 +113,9 @@ class Predictor:
             )
         return Prediction(mask, scores)
 
-    def scores(self, problem: LabelingProblem, labels: IndexArray) -> NDArray[np.float32]:
+    def scores(self, problem: LabelingProblem, energy: Energy, labels: IndexArray) -> NDArray[np.float32]:
         """Confidence in the label of each node, [V] in 0..1: margins, squashed by ``m / (m + typical)``."""
-        found = margins(problem, self.weights, labels, len(self.classes))
+        found = margins_of(local_scores(energy, labels), labels)[0]
         if self.preset.preset.weighted:
             found = per_size(found, problem)
         return np.asarray(1 - self.typical_margin / (found + self.typical_margin), dtype=np.float32)
@@ -106,30 +125,21 @@ def ignore(_done: int, _total: int) -> None:
     """Tell nobody."""
 
 
-def count_from(first: int, total: int, note: Progress, done: int, _of: int) -> None:
-    """Tell how much is done of all, when this much of a part is."""
-    note(first + done, total)
-
-
 def margins(problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n_labels: int) -> FloatArray:
     """How much each node's label scores above its next best one while its neighbors stay as they are, [V].
 
     For ``s_ik = x_i . w_k + sum_j [y_j = k] x_ij . w_p`` over the neighbors j of node i, this is
     ``s_i,y_i - max_{k != y_i} s_ik``, and never negative for the labeling of highest score.
     """
-    return margins_of(local_scores(problem, weights, labels, n_labels), labels)[0]
+    return margins_of(local_scores(Potts(n_labels).energy(problem, weights), labels), labels)[0]
 
 
-def local_scores(
-    problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n_labels: int
-) -> FloatArray:
+def local_scores(energy: Energy, labels: IndexArray) -> FloatArray:
     """Score of every label at each node while its neighbors stay as they are: ``s_ik`` of ``margins``."""
-    model = Potts(n_labels)
-    scores = model.scores(problem, weights).astype(np.float64)
-    pull = model.edge_weights(problem, weights).astype(np.float64)
-    first, second = problem.edges.T
-    np.add.at(scores, (first, labels[second]), pull)
-    np.add.at(scores, (second, labels[first]), pull)
+    scores = -energy.unary
+    first, second = energy.edges.T
+    np.add.at(scores, (first, labels[second]), energy.weights)
+    np.add.at(scores, (second, labels[first]), energy.weights)
     return scores
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from multiutility.parallel import Executor, in_order
 from multiutility.vision.features.preset import FittedPreset, Progress
@@ -52,8 +53,8 @@ def predictions(
 
 
 def predict_some(predictor: Predictor, photos: Sequence[Photo]) -> list[Prediction]:
-    """Return the predictions of some photos."""
-    return list(predictor.predict(photos))
+    """Return the predictions of some photos, without these: whoever asks has them."""
+    return [replace(one, image=None) for one in predictor.predict(photos)]
 
 
 def chunks_of(photos: Sequence[Photo]) -> list[Sequence[Photo]]:

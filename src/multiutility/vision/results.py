@@ -113,7 +113,8 @@ class Results:
         """Write the files of one photo; the index PNG comes last, as the sign that all are there."""
         palette, target = predictor.classes.palette, self.mask_path(photo)
         if self.overlay:
-            picture = overlay(photo.image(), prediction.mask, palette)
+            image = photo.image() if prediction.image is None else prediction.image
+            picture = overlay(image, prediction.mask, palette)
             write_image(self.folder / "overlay" / target.name, picture)
         if self.scores:
             levels = np.rint(255 * prediction.scores).astype(np.uint8)

@@ -9,11 +9,12 @@ import tempfile
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from multiutility.problem import FeatureArray, LabelingProblem, held
 from multiutility.vision.features.preset import FittedPreset, Prepared, Progress
 from multiutility.vision.photo import Photo
 from multiutility.vision.quantize import Quantized, dequantize, quantize
+
+T = TypeVar("T")
 
 VERSION = 2  # of the files
 # What goes wrong if a file has vanished, or was damaged since it was last read.
@@ -75,13 +78,14 @@ class FeatureStore:
         The result is the same for any number ``n_jobs`` of cores.
         """
         prepared = []
-        for one in in_threads(self._preparation(fitted), photos, n_jobs):
+        for one in in_threads(self.preparation(fitted), photos, n_jobs):
             prepared.append(one)
             if progress is not None:
                 progress(len(prepared), len(photos))
         return prepared
 
-    def _preparation(self, fitted: FittedPreset) -> Callable[[Photo], Prepared]:
+    def preparation(self, fitted: FittedPreset) -> Callable[[Photo], Prepared]:
+        """Return how to prepare one photo."""
         if self.folder is None and not self.piecewise:
             return lambda photo: made(fitted, photo, self.half)
         spill = Spill() if self.folder is None else None
@@ -113,20 +117,23 @@ class Shelf:
     spill: Spill | None = None
 
 
-def in_threads(
-    work: Callable[[Photo], Prepared], photos: Sequence[Photo], n_threads: int
-) -> Iterator[Prepared]:
+def in_threads(work: Callable[[Photo], T], photos: Sequence[Photo], n_threads: int) -> Iterator[T]:
     """Yield results in order; what has not begun is left undone if the caller stops, or any work fails.
 
     Threads are enough, as networks, superpixels and NumPy hold Python's lock for a small part of the time
-    only, and they need not send features from one process to another.
+    only, and they need not send features from one process to another. Only a few results wait to be taken.
     """
     if n_threads <= 1:
         yield from map(work, photos)
         return
-    pool = ThreadPoolExecutor(n_threads)
+    pool, waiting = ThreadPoolExecutor(n_threads), deque[Future[T]]()
     try:
-        yield from pool.map(work, photos)
+        for photo in photos:
+            waiting.append(pool.submit(work, photo))
+            if len(waiting) > 2 * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -79,8 +79,7 @@ class Belief:
         place = place_of(problem, weighted)
         if n_labels == 1:
             return cls((Patch(0, 0, 1.0, 0.0),), place)
-        scores = local_scores(problem, predictor.weights, labels, n_labels)
-        margin, rivals = margins_of(scores, labels)
+        margin, rivals = margins_of(local_scores(predictor.energy(prepared), labels), labels)
         if weighted:
             margin = per_size(margin, problem)
         doubt = predictor.typical_margin / (margin + predictor.typical_margin)
