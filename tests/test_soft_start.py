@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from learning_cases import fulls, random_problems, tags
-from multiutility.annotations import Annotation, Box, Boxes
+from multiutility.annotations import Annotation, Box, Boxes, Tags
 from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning.examples import make_examples
+from multiutility.learning.starts.locality import moments_of, within_parts
 from multiutility.learning.starts.soft import BALANCE, likeliest, soft_start
 from multiutility.learning.starts.soft_labels import CERTAIN, LEAST_COVERED
 from multiutility.metrics import confusion, recall
@@ -110,3 +111,17 @@ def test_a_constant_feature_changes_nothing() -> None:
     found = [soft_start(make_examples(some, tags(labelings))).shares for some in (plain, constant)]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_features_that_are_relative_to_their_image_are_no_more_local_than_others() -> None:
+    rng = np.random.default_rng(0)
+    problems = []
+    for _ in range(20):
+        common, own = rng.standard_normal((1, 9)), rng.standard_normal((50, 10))
+        features = np.column_stack((common + own[:, :9], 0.1 * (own[:, 9:] - own[:, 9:].mean())))
+        problems.append(LabelingProblem(features, [], np.zeros((0, 1))))
+    tags: list[Annotation] = [Tags([0, 1], n_labels=2)] * 20
+    found = within_parts(moments_of(make_examples(problems, tags)))
+    # Nine features have half of their variance within; the tenth has all of it there, by construction.
+    assert np.all(np.abs(found[:9] - 0.5) < 0.2)
+    assert found[9] == found[:9].max()

