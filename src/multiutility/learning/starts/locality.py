@@ -84,9 +84,9 @@ def varying(moments: Moments) -> BoolArray:
 def within_parts(moments: Moments) -> FloatArray:
     """Part of the variance of each feature [D] that is within examples, of features scaled to norm 1.
 
-    Features that never vary keep the part 1; if none varies within examples, all do. A few may be made so
-    that nothing of them is common to an example, as those that are relative to its mean: they would count by
-    far the most. So no feature has a larger part than those that have ``MOST_LOCAL`` of the variance.
+    If no feature varies within examples, all have the part 1; those that never vary have the largest of all.
+    A few may be made so that nothing of them is common to an example, as those that are relative to its mean:
+    they would count by far the most. So none has a larger part than those of ``MOST_LOCAL`` of the variance.
 
     >>> from multiutility.annotations import Tags
     >>> from multiutility.learning.examples import make_examples

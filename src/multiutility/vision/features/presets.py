@@ -126,8 +126,8 @@ def deep() -> Preset:
 
     # What surrounds a region is told by the coarsest maps of a smaller image, at little cost. Inputs of large
     # images are bounded: four times the pixels take four times as long. Finer maps and filters tell plants
-    # and grains apart, which networks trained on photographs of things care little for. More of them than one
-    # channel each, as all others have, costs photographs of things what it gives to others.
+    # and grains apart, which networks trained on photographs of things care little for. All
+    # channels weigh the same: more weight of the finer ones costs photographs of things what others gain.
     fine = EfficientNet(2, (8, 16, 32), 2.0, max_input=640)
     coarse = EfficientNet(2, (32,), 0.75, max_input=480)
     seen = L2(Joint((fine, coarse, Filters())))
