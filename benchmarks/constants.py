@@ -23,7 +23,7 @@ from multiutility.arrays import FloatArray
 from multiutility.experiments.study import Fold, Setup, Study
 from multiutility.kinds.kind import nearest
 from multiutility.kinds.mask import label_histograms
-from multiutility.learning import multi_utility
+from multiutility.learning import fitting, multi_utility
 from multiutility.learning.examples import Example
 from multiutility.learning.selection import (
     choice,
@@ -38,6 +38,7 @@ from multiutility.learning.selection import (
 from multiutility.learning.selection.choice import Choice, Data
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import confusion, scores
+from multiutility.learning.selection.learned import Learn
 from multiutility.learning.selection.stand_in import fit_hinges
 from multiutility.learning.starts import locality, soft, soft_labels
 from multiutility.vision.learning import without_advice
@@ -49,6 +50,7 @@ NAMES: dict[ModuleType, Sequence[str]] = {
     soft_labels: ("CERTAIN", "LEAST", "LEAST_COVERED"),
     locality: ("TELLING",),
     reading: ("FIRM", "LEAST_LOG"),
+    fitting: ("LOOSE",),
     expected: ("TILT",),
     evidence: ("TOLERATED",),
     masks: ("RIDGES",),
@@ -73,23 +75,25 @@ class CapturedError(Exception):
     """What learning begins with was captured."""
 
 
-def captured(study: Study, kinds: str, n_masks: int) -> tuple[list[Example], Sequence[Any]]:
-    """Return the examples and rehearsals that training would choose by."""
+def captured(study: Study, kinds: str, n_masks: int) -> tuple[list[Example], Sequence[Any], Learn]:
+    """Return the examples, rehearsals and rough learner that training would choose by."""
     kept: list[Any] = []
 
-    def keep(examples: Any, rehearsals: Any, *_: Any) -> Choice:
-        kept.extend((examples, rehearsals))
+    def keep(examples: Any, rehearsals: Any, *others: Any) -> Choice:
+        kept.extend((examples, rehearsals, others[-1]))
         raise CapturedError
 
     training = study.training_set(kinds, study.choice(kinds, n_masks, 0))
     with patch.object(multi_utility, "choose", keep), without_advice(), suppress(CapturedError):
         Segmenter(training.preset.preset).fit_prepared(training)
-    return kept[0], kept[1]
+    return kept[0], kept[1], kept[2]
 
 
-def score(study: Study, examples: list[Example], rehearsals: Sequence[Any], start: Start) -> float:
+def score(
+    study: Study, examples: list[Example], rehearsals: Sequence[Any], learn: Learn, start: Start
+) -> float:
     """Mean of the measures on held-out images, in points."""
-    chosen = choose(examples, rehearsals, start)
+    chosen = choose(examples, rehearsals, start, learn=learn)
     full = [n for n, one in enumerate(examples) if one.annotation.strong]
     weak = [n for n, one in enumerate(examples) if not one.annotation.strong]
     data = Data(examples, full, weak)
@@ -164,18 +168,18 @@ def main() -> None:
         )
         for mix in options.mixes.split(","):
             kinds, n_masks = mix.split(":")
-            examples, rehearsals = captured(study, kinds, int(n_masks))
-            base = score(study, examples, rehearsals, soft.soft_start)
-            cells.append((f"{data.name}, {kinds}, {n_masks} masks", study, examples, rehearsals, base))
-    print("| constant | " + " | ".join(f"{cell[0]} ({cell[4]:.1f})" for cell in cells) + " |", flush=True)
+            what = captured(study, kinds, int(n_masks))
+            base = score(study, *what, soft.soft_start)
+            cells.append((f"{data.name}, {kinds}, {n_masks} masks", study, what, base))
+    print("| constant | " + " | ".join(f"{cell[0]} ({cell[-1]:.1f})" for cell in cells) + " |", flush=True)
     print("| --- |" + " --- |" * len(cells), flush=True)
     for name, context in settings():
         row = []
-        for _, study, examples, rehearsals, base in cells:
+        for _, study, what, base in cells:
             differences = []
             for factor in (0.5, 2.0):
                 with context(factor) as start:
-                    differences.append(f"{score(study, examples, rehearsals, start) - base:+.1f}")
+                    differences.append(f"{score(study, *what, start) - base:+.1f}")
             row.append(" / ".join(differences))
         print(f"| {name} | " + " | ".join(row) + " |", flush=True)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from multiutility.annotations import Box, Expected, Full, Joint, Seed, Tags
 from multiutility.annotations.annotation import Annotation
 from multiutility.annotations.expected import TILT
 from multiutility.annotations.scribbled import Scribbled, Stroke
+from multiutility.inference import Exact
 from multiutility.learning import MultiUtilitySSVM, multi_utility
 from multiutility.learning.examples import (
+    Example,
     class_weights,
     expecting,
     make_examples,
@@ -29,6 +33,7 @@ from multiutility.learning.selection.choice import Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
+from multiutility.learning.selection.learned import Learned
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.provable import Errors, provable_errors
 from multiutility.learning.selection.reader import Opinions, Reader
@@ -45,9 +50,10 @@ from multiutility.learning.selection.reading import (
 from multiutility.learning.selection.regression import Space, Targets, fit_logistic, probabilities
 from multiutility.learning.selection.stand_in import ROUNDED, expected_losses, fit_hinges
 from multiutility.learning.selection.strokes import strokes_model
-from multiutility.learning.selection.trials import SOFT, Trial, Trials, best_trial
+from multiutility.learning.selection.trials import READ, SOFT, Trial, Trials, best_trial, compare
 from multiutility.learning.selection.unmasked import from_seeds, open_labels, within_reach
 from multiutility.learning.starts.soft import soft_start
+from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from strategies import random_edges
 
@@ -574,6 +580,99 @@ def test_what_is_given_stays() -> None:
     annotations: list[Annotation] = [*fulls(labelings[:5], 3), *(Tags([0, 1, 2], 3) for _ in labelings[5:])]
     model = learner(alpha=0.3, class_weight=0.5).fit(problems, annotations)
     assert (model.chosen_["alpha"], model.chosen_["class_weight"]) == (0.3, 0.5)
+
+
+def test_opinions_of_the_learner_are_changes_of_the_score() -> None:
+    """Of every label at each node, while the others keep those of the best labeling."""
+    problems, _ = cloudy(0, 3)
+    model = Potts(3)
+    weights = np.random.default_rng(0).random(model.n_weights(problems[0]))
+    learned = Learned.of(weights, 3, problems)
+    for problem in problems:
+        best = Exact().minimize(model.energy(problem, weights)).labels
+        scores = learned.scores(problem)
+        for node, norm in enumerate(np.linalg.norm(problem.node_features, axis=1)):
+            changed = [np.where(np.arange(12) == node, label, best) for label in range(3)]
+            totals = np.array([weights @ model.joint_feature(problem, y) for y in changed])
+            assert np.allclose(norm * (scores[node] - scores[node, 0]), totals - totals[0])
+        assert np.allclose(
+            np.log(learned(problem)[:, 1] / learned(problem)[:, 0]) * learned.margin,
+            scores[:, 1] - scores[:, 0],
+        )
+
+
+def test_the_learner_has_no_opinion_by_what_is_held_out() -> None:
+    problems, labelings = cloudy(0, 12)
+    rest = [points(y, p) for y, p in zip(labelings[6:], problems[6:], strict=True)]
+    examples = make_examples(problems, [*fulls(labelings[:6], 3), *rest])
+    data, seen = Nodes(examples, range(6), range(6, 12)), list[set[int]]()
+
+    def learn(some: Sequence[Example]) -> Floats:
+        seen.append({one.index for one in some})
+        return np.zeros(Potts(3).n_weights(problems[0]))
+
+    masks = Masks(data, range(6), learn)
+    told = masks.known(problems[0], data.features(0), 0)
+    assert masks.names == ("masks", "neighbors", "shown", "learned")
+    assert np.allclose(told[3], 1 / 3)
+    everything = set(range(6))
+    assert seen == [everything - {n for n in range(6) if n % 5 == f} for f in range(5)] + [everything]
+
+
+def test_what_nothing_shows_is_missed_and_what_one_shows_is_not_judged() -> None:
+    """Label 1 is in one labeling only, label 2 in none."""
+    problems, labelings = cloudy(0, 6)
+    some = [np.zeros(12, dtype=np.int32) for _ in labelings]
+    some[2][3:7] = 1
+    examples = make_examples(problems, fulls(some, 3))
+    masks = Masks(Nodes(examples, range(6), []), range(6))
+    missed = [np.array([[12.0 - n, 0, 0], [n, 0, 0], [0, 0, 0]]) for n in (0, 0, 4, 0, 0, 0)]
+    found = masks.estimate(missed)
+    assert found is not None
+    assert found.accuracy[0] == 1.0
+    assert found.mean_recall[0] == pytest.approx(2 / 3)
+    named = masks.estimate(missed, np.array([True, True, False]))
+    assert named is not None
+    assert named.accuracy[0] == pytest.approx(68 / 72)
+    assert named.mean_recall[0] == pytest.approx(2 / 3 * 1 / 2)
+
+
+def test_trusted_annotations_have_the_benefit_of_the_doubt() -> None:
+    """But only with the smallest weight, and only while neither judge is surely against it."""
+    same, better, worse = (np.array([[x, 10 - x], [10 - x, x]]) for x in (6.0, 6.05, 5.0))
+    few, many = errors(2, 3, 2, 3), errors(5, 6, 5, 6)
+
+    def choice(matrix: Floats, found: list[Errors], all_shown: bool = True, trusted: bool = True) -> float:
+        alone = Trial(0.0, 0.5, [same] * 4, find_errors=lambda: few)
+        mixed = [Trial(alpha, 0.5, [matrix] * 4, find_errors=lambda: found) for alpha in (0.1, 1.0)]
+        return best_trial([alone, *mixed], all_shown, trusted).alpha
+
+    assert choice(better, few, trusted=False) == 0.0
+    assert choice(better, few) == 0.1
+    assert choice(worse, few) == 0.0
+    assert choice(worse, few, all_shown=False) == 0.1
+    assert choice(better, many) == 0.0
+
+
+@pytest.mark.parametrize("alpha", [None, 0.1, 1.0])
+def test_soft_labels_must_beat_masks_whatever_is_given(alpha: float | None) -> None:
+    """They come first where their provable errors are fewer, and give way if masks alone are better."""
+    bad, same, good = (np.array([[9.0, m], [m, 9.0]]) for m in (4.0, 2.0, 1.0))
+
+    class Told:
+        all_shown, placed, mixed_power = True, False, 0.5
+        alone = Trial(0.0, 0.5, [same] * 4, find_errors=lambda: errors(0))
+
+        def starts(self, _: float) -> tuple[str, str]:
+            return SOFT, READ
+
+        def trial(self, start: str, weight: float, power: float) -> Trial:
+            found = [bad if start == SOFT else good] * 4
+            return Trial(weight, power, found, start, lambda: errors(0))
+
+    best, found = compare(cast(Trials, Told()), alpha, fixed=True)
+    assert (best.start, best.alpha) == (READ, alpha or 0.1)
+    assert [one.alpha for one in found] == ([0.0, 0.1, 1.0] if alpha is None else [alpha])
 
 
 def test_the_same_whatever_the_threads() -> None:

@@ -18,7 +18,7 @@ from multiutility.inference import Expansion, Pinpoint, Solver
 from multiutility.learning.checkpoint.journal import Journal, Journaled
 from multiutility.learning.cluster.backends import Backend, LocalBackend, ShardedBackend
 from multiutility.learning.examples import Example, slack_costs
-from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution
+from multiutility.learning.optimizers.solution import Callback, Minimizer, Optimizer, Record, Solution, ignore
 from multiutility.learning.starts.start import proposed
 from multiutility.memory import n_bytes
 from multiutility.parallel import Executor
@@ -27,6 +27,8 @@ from multiutility.parallel import Executor
 KERNEL_SHARE = 4
 # Relative gap at which a first model, of the full labelings alone, is good enough.
 ROUGH = 0.1
+# The same where its opinion is one of several.
+LOOSE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,7 @@ class Fitting:
         self.journal = Journal()
         self._resources = resources
         chosen = backend.optimizer() if optimizer is None else optimizer
+        self._optimizer = chosen
         self.minimizer: Minimizer[Any, Any] = chosen
         if resources.checkpoint is not None:
             if not isinstance(random_state, int | np.integer):
@@ -117,6 +120,14 @@ class Fitting:
         """Weights of the SSVM on the full labelings among the examples."""
         full = [one.without_open_nodes() for one in examples if one.annotation.strong]
         return self.solve(full, slack_costs(full, C, 1.0), max(tol, ROUGH)).weights
+
+    def rough_weights(self, examples: Sequence[Example], costs: FloatArray) -> FloatArray:
+        """Weights of a loose solution, which leaves no trace but these: later steps are the same without."""
+        return self.journal.values(lambda: self._rough_solution(examples, costs).weights)
+
+    def _rough_solution(self, examples: Sequence[Example], costs: FloatArray) -> Solution[Any]:
+        risk = self.backend.risk(examples, costs, proposed(examples))
+        return self._optimizer.minimize(risk, LOOSE, None, np.random.RandomState(0), ignore)
 
     def note(self, record: Record) -> None:
         """Keep the record of a pass, and pass it on."""

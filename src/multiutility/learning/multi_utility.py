@@ -31,7 +31,7 @@ from multiutility.learning.fitting import Fitting, one_blas_thread
 from multiutility.learning.optimizers.frank_wolfe import FrankWolfe
 from multiutility.learning.optimizers.solution import Callback, Optimizer
 from multiutility.learning.refitting import Frozen, Kept, refit, succeeded
-from multiutility.learning.selection.choice import Choice, truth_of
+from multiutility.learning.selection.choice import GUESSED, Choice, truth_of
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import Estimate
 from multiutility.learning.selection.rereading import Rereader
@@ -230,11 +230,17 @@ class MultiUtilitySSVM(Estimator):
         # What is void has no expected loss, and guesses of it do harm.
         left = [one.without_open_nodes() if one.annotation.strong else one for one in examples]
         power = None if self.class_weight == "auto" else fixed_power(self.class_weight)
-        choice = choose(left, rehearsals, fitting.backend.soft_start, self.alpha, power)
+        learn = partial(self._learn_roughly, fitting)
+        choice = choose(left, rehearsals, fitting.backend.soft_start, self.alpha, power, learn)
         self.chosen_, self.estimate_ = dict(choice.facts), choice.estimate
         known = self._expecting(left, choice)
         costs = trusted_costs(known, self.C, choice.alpha)
         return self._fit_convex(fitting, known, costs), known, partial(self._chosen, left, known, choice)
+
+    def _learn_roughly(self, fitting: Fitting, examples: Sequence[Example]) -> FloatArray:
+        """Weights of full labelings, for an opinion: guesses of rare labels are often wrong."""
+        ready = weighted(examples, GUESSED) if self.class_weight == "auto" else examples
+        return fitting.rough_weights(ready, trusted_costs(ready, self.C, 1.0))
 
     def _frozen(
         self,

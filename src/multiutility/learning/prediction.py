@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray, IndexArray
+from multiutility.energy import Energy
 from multiutility.inference import Solver
 from multiutility.learning.labeling_risk import AT_ONCE
 from multiutility.models import Model
@@ -22,6 +25,21 @@ def labelings(
         results = solver.minimize_many([model.energy(problem, weights) for problem in some])
         found += [result.labels for result in results]
     return found
+
+
+def local_scores(energy: Energy, labels: IndexArray) -> FloatArray:
+    """Scores [V, K] of all labels of each node while its neighbors have theirs, for minus an energy.
+
+    >>> energy = Energy([[1, 2], [3, 2]], edges=[[0, 1]], weights=[5])
+    >>> local_scores(energy, np.array([0, 1]))
+    array([[-1.,  3.],
+           [ 2., -2.]])
+    """
+    scores = -energy.unary
+    first, second = energy.edges.T
+    np.add.at(scores, (first, labels[second]), energy.weights)
+    np.add.at(scores, (second, labels[first]), energy.weights)
+    return scores
 
 
 def agreement_with(

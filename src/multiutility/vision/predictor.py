@@ -15,7 +15,7 @@ from multiutility.arrays import FloatArray, IndexArray
 from multiutility.datasets.classes import Classes
 from multiutility.energy import Energy
 from multiutility.inference.expansion import Expansion
-from multiutility.learning.prediction import labelings
+from multiutility.learning.prediction import labelings, local_scores
 from multiutility.models import Potts
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import FittedPreset, Prepared
@@ -132,15 +132,6 @@ def margins(problem: LabelingProblem, weights: FloatArray, labels: IndexArray, n
     ``s_i,y_i - max_{k != y_i} s_ik``, and never negative for the labeling of highest score.
     """
     return margins_of(local_scores(Potts(n_labels).energy(problem, weights), labels), labels)[0]
-
-
-def local_scores(energy: Energy, labels: IndexArray) -> FloatArray:
-    """Score of every label at each node while its neighbors stay as they are: ``s_ik`` of ``margins``."""
-    scores = -energy.unary
-    first, second = energy.edges.T
-    np.add.at(scores, (first, labels[second]), energy.weights)
-    np.add.at(scores, (second, labels[first]), energy.weights)
-    return scores
 
 
 def margins_of(scores: FloatArray, labels: IndexArray) -> tuple[FloatArray, IndexArray]:

@@ -18,10 +18,11 @@ from multiutility.kinds import BY_DETAIL, KINDS
 from multiutility.kinds import Kind as AnnotationKind
 from multiutility.kinds.mask import MASK
 from multiutility.kinds.tags import TAGS
+from multiutility.learning.prediction import local_scores
 from multiutility.problem import LabelingProblem
 from multiutility.vision.features.preset import Prepared
 from multiutility.vision.novelty import Novelty, Place, place_of
-from multiutility.vision.predictor import Predictor, local_scores, margins_of, per_size
+from multiutility.vision.predictor import Predictor, margins_of, per_size
 
 # The name of a kind of annotation.
 Action: TypeAlias = str

@@ -8,6 +8,7 @@ from dataclasses import replace
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import MOST_FULL, Choice, Data, evenly
+from multiutility.learning.selection.learned import Learn
 from multiutility.learning.selection.masked import masks_alone, mixed
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.unmasked import unproven
@@ -25,11 +26,13 @@ def choose(
     soft_start: Callable[[Sequence[Example]], SoftStart],
     alpha: float | None = None,
     balance: float | None = None,
+    learn: Learn | None = None,
 ) -> Choice:
     """Choose posteriors of weak annotations, their weight alpha and the power of class weights.
 
     ``rehearsals`` are, for each example with a full labeling, weak annotations that it would have had. An
-    ``alpha`` or ``balance`` that is given is kept.
+    ``alpha`` or ``balance`` that is given is kept. With ``learn``, weak annotations are read by the learner's
+    opinion, too.
     """
     examples = opened(examples)
     rehearsals = [expecting_all(some, examples) for some in rehearsals]
@@ -38,6 +41,6 @@ def choose(
     data = Data(examples, full, weak)
     if weak and len(full) < LEAST_FULL:
         return unproven(data, soft_start, alpha, balance)
-    masks = Masks(data, evenly(full, MOST_FULL))
+    masks = Masks(data, evenly(full, MOST_FULL), learn)
     choice = mixed(masks, rehearsals, soft_start, alpha, balance) if weak else masks_alone(masks, balance)
     return replace(choice, space=lambda: data.space)

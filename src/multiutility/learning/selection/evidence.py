@@ -119,18 +119,25 @@ class Estimate:
         return {name: [round(value, 4) for value in getattr(self, name)] for name in MEASURES}
 
 
-def estimate(matrices: Sequence[FloatArray], random_state: int = 0) -> Estimate | None:
+def estimate(matrices: Sequence[FloatArray], random_state: int = 0, shown: float = 1.0) -> Estimate | None:
     """Estimate scores on new images from confusions [K, K] of held-out ones; None from fewer than three.
 
     Intervals are by Student's t with the standard error of a bootstrap over images, and by how far the
-    learner may be from the stand-in that was judged.
+    learner may be from the stand-in that was judged. Labels that were never ``shown``, of which only a part
+    was, have a recall and an IoU of 0.
+
+    >>> good = np.diag([5.0, 5.0])
+    >>> estimate([good] * 4).mean_iou[0], estimate([good] * 4, shown=0.5).mean_iou[0]
+    (1.0, 0.5)
     """
-    n_examples = len(matrices)
+    judged = [one for one in matrices if one.any()]
+    n_examples = len(judged)
     if n_examples < 3:
         return None
-    middle = shown_scores(np.sum(matrices, axis=0))
+    parts = np.array((1.0, shown, shown))
+    middle = parts * shown_scores(np.sum(judged, axis=0))
     factor = student.ppf((1 + LEVEL) / 2, n_examples - 1)
-    spread = resampled(matrices, random_state, shown_scores).std(axis=0)
+    spread = parts * resampled(judged, random_state, shown_scores).std(axis=0)
     half = np.hypot(factor * spread, STAND_IN)
     low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
     rows = np.stack((middle, low, high), axis=1).tolist()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import RIDGE, Choice, places_model
-from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.reader import Opinions, Reader
 from multiutility.learning.selection.trials import ALONE, READ, SOFT, Trials, compare
@@ -18,7 +17,7 @@ from multiutility.learning.starts.soft import SoftStart
 def masks_alone(masks: Masks, balance: float | None) -> Choice:
     """Choose class weights only."""
     chosen = masks.balance if balance is None else balance
-    judged = estimate(masks.stand_ins(chosen).confusions) if masks.n_folds > 1 else None
+    judged = masks.estimate(masks.stand_ins(chosen).confusions) if masks.n_folds > 1 else None
     facts = {"start": ALONE, "class_weight": chosen}
     return Choice([None] * len(masks.data.examples), 1.0, chosen, judged, facts)
 
@@ -44,7 +43,7 @@ def mixed(
     # Masks alone leave them out: their weight is 0 then.
     read = told[SOFT if best.start == SOFT else READ]
     posteriors = [None if n in strong else read[data.places[n]] for n in range(len(data.examples))]
-    judged = estimate(trials.promised(best))
+    judged = trials.promised(best)
     facts = {
         "start": best.start,
         "alpha": best.alpha,

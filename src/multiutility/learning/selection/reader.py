@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray
-from multiutility.learning.selection.masks import KNOWN, Masks
+from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.reading import Known, Reading, Readings, clues_of
 from multiutility.learning.selection.regression import probabilities
 from multiutility.learning.selection.sizes import sized
@@ -47,7 +47,7 @@ class Reader:
     def taught(cls, masks: Masks, opinions: Opinions, rehearsals: Sequence[Sequence[Annotation]]) -> Self:
         """Learn how to read from the weak annotations that full labelings would have had."""
         known = rehearsed(masks, rehearsals, opinions)
-        return cls(masks, opinions, Reading.default((*KNOWN, *opinions.names)).fitted(known))
+        return cls(masks, opinions, Reading.default((*masks.names, *opinions.names)).fitted(known))
 
     def __call__(self, n: int, fold: int | None = None) -> FloatArray:
         """Posterior [V, K] of a weakly annotated example, by full labelings: all, or those of other folds."""

@@ -34,9 +34,9 @@ MARKS = ("box", "seed", "nearness", "seeded", "chance", "inside")
 # Marks that say more of some labels than of others: boxes of windows are full, those of bicycles are not.
 BY_LABEL = ("box", "nearness", "seeded")
 # What is believed before there is any evidence: besides marks, of the posteriors by models of the full
-# labelings, for the node and for its neighbors, and whether these show a label; of those by weak annotations,
-# and by places that are certain.
-PRIOR = {"masks": 0.5, "neighbors": 0.0, "shown": 0.0, "weak": 0.1, "places": 0.1}
+# labelings, for the node and for its neighbors, whether these show a label, and of those by the learner; of
+# those by weak annotations, and by places that are certain.
+PRIOR = {"masks": 0.5, "neighbors": 0.0, "shown": 0.0, "learned": 0.0, "weak": 0.1, "places": 0.1}
 PRIOR |= {"box": 0.0, "seed": 3.0, "nearness": 0.0, "seeded": 0.0, "chance": 1.0, "inside": 0.0}
 # How firmly it may be believed, like that many nodes, and that marks say the same of all labels. Nodes of one
 # example are much alike, so that it is not for their number to say: examples held out choose.

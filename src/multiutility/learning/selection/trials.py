@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from multiutility.arrays import FloatArray
+from multiutility.arrays import BoolArray, FloatArray
 from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, STEPS, evenly
-from multiutility.learning.selection.evidence import TOLERATED, improves, scores, surely_better
+from multiutility.learning.selection.evidence import TOLERATED, Estimate, improves, scores, surely_better
 from multiutility.learning.selection.provable import Errors, rate_of, surely_fewer
 from multiutility.learning.selection.reader import Reader
 from multiutility.learning.selection.regression import Targets
@@ -85,10 +85,19 @@ class Trials:
         self._trials: dict[tuple[str, float, float], Trial] = {}
 
     @cached_property
+    def named(self) -> BoolArray:
+        """Labels [K] that weak annotations name."""
+        return np.asarray(np.any([self.data.clues(n).possible.any(axis=0) for n in self.data.weak], axis=0))
+
+    @cached_property
     def all_shown(self) -> bool:
         """Whether masks show all labels that weak annotations name: only then they can speak for all."""
-        named = np.any([self.data.clues(n).possible.any(axis=0) for n in self.data.weak], axis=0)
-        return not (named & ~self.masks.shown(None)).any()
+        return not (self.named & ~self.masks.shown(None)).any()
+
+    @cached_property
+    def placed(self) -> bool:
+        """Whether most of the weak annotations say where something is."""
+        return 2 * sum(self.data.clues(n).placed for n in self.data.weak) > len(self.data.weak)
 
     @cached_property
     def alone(self) -> Trial:
@@ -105,15 +114,18 @@ class Trials:
             self._trials[key] = Trial(alpha, power, confusions, start, errors)
         return self._trials[key]
 
-    def promised(self, best: Trial) -> Sequence[FloatArray]:
-        """Confusions of held-out masks by more of what the learner will learn from.
+    def promised(self, best: Trial) -> Estimate | None:
+        """Estimate scores from held-out masks by more of what the learner will learn from.
 
         A comparison may look at few of the weak annotations. What is promised may not: the more of them there
         are, the better the model. Still, more than four times as many would take too long.
         """
-        if best.alpha == 0 or len(self.data.weak) <= MOST_WEAK:
-            return best.confusions
-        return self._held_out(self._read(best.start, 4 * MOST_WEAK), best.alpha, best.balance)
+        if best.alpha == 0:
+            return self.masks.estimate(best.confusions)
+        if len(self.data.weak) <= MOST_WEAK:
+            return self.masks.estimate(best.confusions, self.named)
+        read = self._read(best.start, 4 * MOST_WEAK)
+        return self.masks.estimate(self._held_out(read, best.alpha, best.balance), self.named)
 
     def _held_out(self, weak: Sequence[Sequence[Targets]], alpha: float, power: float) -> list[FloatArray]:
         """Confusions of held-out masks by stand-ins of the other masks and of weak annotations, by fold."""
@@ -181,23 +193,29 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
 
     Return the best trial, and all. The first is of masks alone, unless ``alpha`` is given; the best is the
     last that beats all before. The more careful come first: a larger weight must be surely better than a
-    smaller one. Where weak annotations are used, class weights may be less, unless they are ``fixed``.
+    smaller one, but the smallest one has the benefit of the doubt where most annotations have places and are
+    read as masks teach. Where weak annotations are used, class weights may be less, unless they are
+    ``fixed``. A weight that is given is kept, but how annotations are read with it is judged all the same.
     """
     alphas = ALPHAS if alpha is None else (alpha,)
     for start in trials.starts(alphas[-1]):
-        found = [trials.alone] if alpha is None else []
-        found += [trials.trial(start, one, trials.mixed_power) for one in alphas]
-        best = best_trial(found, trials.all_shown)
+        found = [trials.alone, *(trials.trial(start, one, trials.mixed_power) for one in alphas)]
+        best = best_trial(found, trials.all_shown, trials.placed and start == READ)
         if best.alpha > 0:
             break
+    if alpha is not None:
+        found = found[1:]
+        best = found[0]
     if best.alpha > 0 and not fixed and best.balance > GUESSED:
         found.append(trials.trial(best.start, best.alpha, GUESSED))
         best = best_trial([best, found[-1]])
     return best, found
 
 
-def best_trial(trials: Sequence[Trial], all_shown: bool = True) -> Trial:
+def best_trial(trials: Sequence[Trial], all_shown: bool = True, trusted: bool = False) -> Trial:
     """Return the first trial, or the last that beats those before it.
+
+    If weak annotations are ``trusted``, the second has the benefit of the doubt.
 
     >>> alone = Trial(0.0, 0.0, [np.array([[4.0, 1.0], [1.0, 4.0]])] * 3)
     >>> mixed, good = (Trial(1.0, 0.0, [np.array(one)] * 3) for one in ([[5.0, 0.0], [2.0, 3.0]], np.eye(2)))
@@ -205,10 +223,26 @@ def best_trial(trials: Sequence[Trial], all_shown: bool = True) -> Trial:
     (0.0, True)
     """
     best = trials[0]
-    for one in trials[1:]:
-        if beats(best, one, all_shown):
+    for place, one in enumerate(trials[1:]):
+        doubtful = trusted and place == 0 and not objected(best, one, all_shown)
+        if doubtful or beats(best, one, all_shown):
             best = one
     return best
+
+
+def objected(first: Trial, second: Trial, all_shown: bool) -> bool:
+    """Whether one of the judges is against the second trial: surely so, or masks in one of the measures.
+
+    Masks that do not show all labels have no objections.
+
+    >>> alone, worse = (Trial(0.0, 0.0, [np.array([[5.0, x], [x, 5.0]])] * 3) for x in (1.0, 2.0))
+    >>> objected(alone, worse, all_shown=True), objected(alone, worse, all_shown=False)
+    (True, False)
+    """
+    lower = (second.scores - first.scores).min() < -TOLERATED
+    if all_shown and (lower or surely_better(second.confusions, first.confusions)):
+        return True
+    return surely_fewer(second.errors, first.errors)
 
 
 def beats(first: Trial, second: Trial, all_shown: bool) -> bool:
