@@ -201,7 +201,9 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
     for start in trials.starts(alphas[-1]):
         found = [trials.alone, *(trials.trial(start, one, trials.mixed_power) for one in alphas)]
         best = best_trial(found, trials.all_shown, trials.placed and start == READ)
-        if best.alpha > 0:
+        # Errors that are proved count labels alike, however large they are, and soft labels please them.
+        spoiled = start == SOFT and trials.all_shown and lowers(trials.alone, best)
+        if best.alpha > 0 and not spoiled:
             break
     if alpha is not None:
         found = found[1:]
@@ -239,10 +241,14 @@ def objected(first: Trial, second: Trial, all_shown: bool) -> bool:
     >>> objected(alone, worse, all_shown=True), objected(alone, worse, all_shown=False)
     (True, False)
     """
-    lower = (second.scores - first.scores).min() < -TOLERATED
-    if all_shown and (lower or surely_better(second.confusions, first.confusions)):
+    if all_shown and (lowers(first, second) or surely_better(second.confusions, first.confusions)):
         return True
     return surely_fewer(second.errors, first.errors)
+
+
+def lowers(first: Trial, second: Trial) -> bool:
+    """Whether masks find the second trial worse in some measure, by more than is tolerated."""
+    return bool((second.scores - first.scores).min() < -TOLERATED)
 
 
 def beats(first: Trial, second: Trial, all_shown: bool) -> bool:
