@@ -122,10 +122,10 @@ class Trials:
         """
         if best.alpha == 0:
             return self.masks.estimate(best.confusions)
-        if len(self.data.weak) <= MOST_WEAK:
-            return self.masks.estimate(best.confusions, self.named)
-        read = self._read(best.start, 4 * MOST_WEAK)
-        return self.masks.estimate(self._held_out(read, best.alpha, best.balance), self.named)
+        found = best.confusions
+        if len(self.data.weak) > MOST_WEAK:
+            found = self._held_out(self._read(best.start, 4 * MOST_WEAK), best.alpha, best.balance)
+        return self.masks.estimate(found, self.named)
 
     def _held_out(self, weak: Sequence[Sequence[Targets]], alpha: float, power: float) -> list[FloatArray]:
         """Confusions of held-out masks by stand-ins of the other masks and of weak annotations, by fold."""
@@ -226,8 +226,8 @@ def best_trial(trials: Sequence[Trial], all_shown: bool = True, trusted: bool = 
     """
     best = trials[0]
     for place, one in enumerate(trials[1:]):
-        doubtful = trusted and place == 0 and not objected(best, one, all_shown)
-        if doubtful or beats(best, one, all_shown):
+        believed = trusted and place == 0 and not objected(best, one, all_shown)
+        if believed or beats(best, one, all_shown):
             best = one
     return best
 
