@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -121,3 +122,42 @@ def test_experiments_choose_as_training_does(tmp_path: Path) -> None:
     assert model.chosen_["superpixels"] == chosen["superpixels"]
     fixed = Study.open(Setup(tmp_path, "train", "validation", changes={"method": "paper"}))
     assert fixed.suited("tags", small)[0] is fixed
+
+
+def test_small_things_are_found_in_more_regions_than_were_learned_from(tmp_path: Path) -> None:
+    # With few regions, cows share theirs with grass; what is learned of colors holds for smaller ones.
+    finer = replace(PRESET, finer=6)
+    masks = [dots(pitch) for pitch in (26, 30, 34)]
+    annotations = [PixelAnnotation(mask=mask) for mask in masks]
+    new = dots(28)
+    scores = []
+    for preset in (PRESET, finer):
+        model = Segmenter(preset, refine=False, tol=0.5)
+        model.fit([picture(mask) for mask in masks], annotations, classes=CLASSES)
+        (found,) = model.predict([picture(new)])
+        scores.append(
+            ((found == COW + 1) & (new == COW + 1)).sum() / ((found == COW + 1) | (new == COW + 1)).sum()
+        )
+    assert scores[1] > scores[0] + 0.05
+    assert model.predictor_.preset.preset.superpixels == RegionMerging(120, min_size=6)
+    model.save(tmp_path / "m.safetensors")
+    loaded = Segmenter.load(tmp_path / "m.safetensors")
+    assert np.array_equal(loaded.predict([picture(new)])[0], found)
+    # Trained again, it learns from as many as before.
+    assert loaded.features == finer
+
+
+def test_experiments_judge_as_predictions_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(presets.PRESETS, "deep", lambda: replace(PRESET, finer=6))
+    names = [f"{n}" for n in range(6)]
+    pairs = zip(names, (dots(pitch) for pitch in (40, 44, 48, 42, 46, 50)), strict=True)
+    samples = [NewSample(name, picture(mask), PixelAnnotation(mask=mask)) for name, mask in pairs]
+    write_dataset(tmp_path, CLASSES, samples, {"train": names[:3], "validation": names[3:]})
+    study = Study.open(Setup(tmp_path, "train", "validation", protocol="msrc21"))
+    outcome = study.outcome("ours", "none", study.choice("none", "all", 0), {"tol": 0.5})
+    dataset = DatasetFolder(tmp_path)
+    train = list(dataset.split("train"))
+    model = Segmenter(tol=0.5).fit(
+        [one.path for one in train], [one.annotation() for one in train], classes=study.classes
+    )
+    assert outcome.test.mean_iou == pytest.approx(model.evaluate(dataset.split("validation"))["mean_iou"])

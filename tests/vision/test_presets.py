@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from multiutility.models import Potts
 from multiutility.vision import features
 from multiutility.vision.features import KINDS
 from multiutility.vision.features.descriptors.boundary import Boundary
 from multiutility.vision.features.descriptors.location import Location
+from multiutility.vision.features.descriptors.shape import Center
 from multiutility.vision.features.parameters import decode, encode
+from multiutility.vision.features.picture import Picture
 from multiutility.vision.features.preset import FittedPreset, Preset
 from multiutility.vision.features.presets import PRESETS, preset
 from multiutility.vision.regions.borders import Borders
@@ -192,3 +195,64 @@ def test_another_version_of_features_is_an_error() -> None:
     parameters = {**found.parameters(), "version": 0}
     with pytest.raises(ValueError, match="version 0"):
         FittedPreset.from_parts(parameters, found.state)
+
+
+def squares(side: int) -> NDArray[np.int32]:
+    """Regions of an image of 16 x 16 pixels: squares of this side."""
+    grid = np.arange((16 // side) ** 2, dtype=np.int32).reshape(16 // side, -1)
+    return np.kron(grid, np.ones((side, side), dtype=np.int32)).astype(np.int32)
+
+
+def test_finer_regions_leave_nodes_and_borders_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where regions are cut into four alike, every labeling of the large ones has four times its energy.
+    image = np.full((16, 16, 3), 100, dtype=np.uint8)
+    learned = Preset("own", RegionMerging(16), (Center(),), (Boundary(),), weighted=True, finer=4)
+    fitted = learned.fit([image], 0)
+    finer = fitted.for_prediction()
+    sides = {16: 4, 64: 2}
+
+    def picture(self: Preset, image: NDArray[np.uint8]) -> Picture:
+        assert isinstance(self.superpixels, RegionMerging)
+        return Picture(image, squares(sides[self.superpixels.n_regions]))
+
+    monkeypatch.setattr(Preset, "picture", picture)
+    large, small = fitted.prepare(image), finer.prepare(image)
+    assert (large.problem.n_nodes, small.problem.n_nodes) == (16, 64)
+    rng = np.random.default_rng(0)
+    n_local, n_pairwise = 2 * large.problem.n_features, large.problem.edge_features.shape[1]
+    weights = np.append(rng.normal(size=n_local), rng.uniform(size=n_pairwise))
+    inside = np.zeros(64, dtype=np.int64)
+    inside[small.regions] = large.regions
+    energies = [Potts(2).energy(one.problem, weights) for one in (large, small)]
+    for _ in range(10):
+        labels, none = rng.integers(0, 2, 16), np.zeros(16, dtype=np.int64)
+        one, other = (
+            energy.evaluate(y) - energy.evaluate(z)
+            for energy, y, z in zip(energies, (labels, labels[inside]), (none, none[inside]), strict=True)
+        )
+        assert other == pytest.approx(4 * one, rel=1e-4)
+
+
+def test_a_preset_that_learns_with_fewer_regions_than_it_predicts_with() -> None:
+    learned = Preset("own", RegionMerging(10), (Location(2, 2),), (Boundary(),), weighted=True, finer=3)
+    used = learned.for_prediction()
+    assert (used.superpixels, used.learned_with) == (RegionMerging(30), 10)
+    assert used.for_prediction() is used
+    assert used.for_learning() == learned
+    fitted = learned.fit(IMAGES, 0)
+    finer = fitted.for_prediction()
+    assert finer.prepare(IMAGES[0]).problem.n_nodes > fitted.prepare(IMAGES[0]).problem.n_nodes
+    again = FittedPreset.from_parts(json.loads(json.dumps(finer.parameters())), finer.state)
+    assert again.preset == used
+    # Features of learning do not depend on what predictions will have.
+    assert fitted.parameters() == replace(learned, finer=1).fit(IMAGES, 0).parameters()
+
+
+def test_other_regions_are_only_for_features_that_are_relative_to_sizes() -> None:
+    for one in (
+        Preset("own", RegionMerging(10), (Location(2, 2),), (Boundary(),), finer=3),
+        Preset("own", Slic(10), (Location(2, 2),), (Boundary(),), weighted=True, finer=3),
+    ):
+        assert one.for_prediction() is one
+    with pytest.raises(ValueError, match="finer is 0: expected 1 or more"):
+        Preset("own", Slic(10), (), (), finer=0)

@@ -100,8 +100,9 @@ SuperpixelsOption: TypeAlias = Annotated[
     typer.Option(
         "--superpixels",
         min=1,
-        help="About how many superpixels an image has; by default, as the features have it, or twice as many "
-        "where ten masks or more have shapes that need them.",
+        help="About how many superpixels an image has in learning; by default, as the features have it, or "
+        "twice as many where ten masks or more have shapes that need them. Predictions with deep features "
+        "have four times as many.",
         rich_help_panel=FEATURES,
     ),
 ]

@@ -191,9 +191,8 @@ class Contest:
         photos = annotated_photos(self.training)
         training = self.segmenter(progress=self.progress).prepare(photos, self.training.classes)
         others = [Shrunk(FilePhoto(one.name, one.path), training.max_side) for one in self.validation]
-        self.store.prepare(
-            training.preset, others, self.n_jobs, partial(self.progress, "features for validation")
-        )
+        note = partial(self.progress, "features for validation")
+        self.store.prepare(training.preset.for_prediction(), others, self.n_jobs, note)
         return training
 
     def model(self, name: str) -> Segmenter:

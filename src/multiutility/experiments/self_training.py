@@ -123,7 +123,7 @@ class Pictures:
         training, test = self.study.training, self.study.test
         model = Predictor(
             self.study.classes,
-            training.preset,
+            training.preset.for_prediction(),
             result.outcome.weights,
             training.max_side,
             typical_margin=1.0,

@@ -29,7 +29,7 @@ from multiutility.vision.features.presets import preset
 from multiutility.vision.fineness import suited_preset
 from multiutility.vision.method import METHODS
 from multiutility.vision.photo import Shrunk
-from multiutility.vision.predictor import Predictor
+from multiutility.vision.predictor import Predictor, Progress
 from multiutility.vision.segmenter import Segmenter
 from multiutility.vision.store import FeatureStore, preset_key
 from multiutility.vision.training_set import StageProgress, TrainingSet, ignore
@@ -121,17 +121,25 @@ class Judge:
     n_jobs: int
 
     @classmethod
-    def of(cls, images: LabeledImages, prepared: Sequence[Prepared], n_jobs: int) -> Self:
-        """Take the images that have something to say."""
+    def of(
+        cls,
+        images: LabeledImages,
+        training: TrainingSet,
+        setup: Setup,
+        progress: Progress,
+        most: int | None = None,
+    ) -> Self:
+        """Take the images that have something to say, or at most so many of them, evenly taken.
+
+        Their features are those of predictions by models of the training images.
+        """
         kept = [n for n, mask in enumerate(images.masks) if mask.any()]
         if not kept:
             raise ValueError("no mask of the images to test on has a labeled pixel")
-        return cls(images.part(kept), [prepared[n] for n in kept], n_jobs)
-
-    def some(self, n_images: int) -> Judge:
-        """Return at most so many of the images, evenly taken."""
-        chosen = evenly(range(len(self.images)), n_images)
-        return replace(self, images=self.images.part(chosen), prepared=[self.prepared[n] for n in chosen])
+        part = images.part(kept if most is None else evenly(kept, most))
+        shrunk = [Shrunk(part.photo(n), training.max_side) for n in range(len(part))]
+        store, finer = FeatureStore(setup.store), training.preset.for_prediction()
+        return cls(part, store.prepare(finer, shrunk, setup.n_jobs, progress), setup.n_jobs)
 
     def confusions(self, predictor: Predictor) -> Confusions:
         """Compare a model's predictions with the masks, pixel by pixel."""
@@ -196,17 +204,15 @@ class Study:
         if setup.quick:
             chosen = images.subset(fewer(len(images)), setup.random_state)
             images, training = part_of(images, training, chosen)
+        told = partial(note, "features for testing")
         if setup.fold is not None:
             held = setup.fold.held_out(len(images), setup.random_state)
             rest = [n for n in range(len(images)) if n not in held]
-            judge = Judge.of(images.part(held), [training.prepared[n] for n in held], setup.n_jobs)
+            judge = Judge.of(images.part(held), training, setup, told)
             return cls(setup, *part_of(images, training, rest), judge, note)
         if setup.quick:
             tested = tested.part(evenly(range(len(tested)), fewer(len(tested))))
-        shrunk = [Shrunk(tested.photo(n), training.max_side) for n in range(len(tested))]
-        kept, told = FeatureStore(setup.store), partial(note, "features for testing")
-        prepared = kept.prepare(training.preset, shrunk, setup.n_jobs, told)
-        return cls(setup, images, training, Judge.of(tested, prepared, setup.n_jobs), note)
+        return cls(setup, images, training, Judge.of(tested, training, setup, told), note)
 
     @property
     def classes(self) -> Classes:
@@ -245,7 +251,8 @@ class Study:
     @cached_property
     def train_judge(self) -> Judge:
         """Some training images, evenly taken, to see how much worse test images are labeled."""
-        return Judge.of(self.images, self.training.prepared, self.setup.n_jobs).some(N_TRAIN_JUDGED)
+        told = partial(self.progress, "features for judging")
+        return Judge.of(self.images, self.training, self.setup, told, N_TRAIN_JUDGED)
 
     def outcome(self, method: str, kinds: str, choice: Supervision, parameters: Mapping[str, Any]) -> Outcome:
         """Learn and judge."""
@@ -266,7 +273,7 @@ class Study:
         classes = [(one.name, one.kind, one.rare) for one in self.classes]
         content = [
             classes,
-            preset_key(self.training.preset),
+            preset_key(self.training.preset.for_prediction()),
             [self.training.max_side, self.setup.random_state],
             fingerprints(self.images),
             fingerprints(self.test.images),

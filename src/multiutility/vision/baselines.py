@@ -77,7 +77,8 @@ class Naive:
             refine=None,
             about={"chosen": chosen},
         )
-        return replace(plainly, refine=chosen_refinement(plainly, training, masks))
+        refinement = chosen_refinement(plainly, training, masks)
+        return replace(plainly, preset=training.preset.for_prediction(), refine=refinement)
 
     def compare(
         self, features: Sequence[NDArray[np.float32]], targets: Sequence[FloatArray], masks: Sequence[int]

@@ -83,9 +83,10 @@ class Segmenter(Refitting, BaseEstimator):
     optimizer : "frank-wolfe" or "cutting-plane"
         Who solves the convex problems; the latter is the paper's, and slower.
     n_superpixels : int or None
-        About how many superpixels an image has. None: as the preset has it, or twice as many where the best
-        labels of these would fit masks much better, if there are ten or more; with the method "paper", as the
-        preset has it.
+        About how many superpixels an image has in learning. None: as the preset has it, or twice as many
+        where the best labels of these would fit masks much better, if there are ten or more; with the method
+        "paper", as the preset has it. Predictions have ``Preset.finer`` times as many: four with deep
+        features.
     max_side : int
         Images with a longer side are labeled at this size, and their masks enlarged. In prediction, it is
         never more than the largest training image had, so that things appear at the size they were learned.
@@ -262,7 +263,8 @@ class Segmenter(Refitting, BaseEstimator):
         self.chosen_ = {**training.chosen, **learned.chosen_, "refinement": moved}
         self.estimate_ = learned.estimate_
         about = about_model(self.method, self.chosen_, self.estimate_, n_judges(annotations))
-        self.predictor_ = replace(plainly, refine=refinement, about=about)
+        finer = training.preset.for_prediction()
+        self.predictor_ = replace(plainly, preset=finer, refine=refinement, about=about)
         return self
 
     def predict(self, images: Sequence[str | Path | ImageArray]) -> list[NDArray[np.uint8]]:
@@ -309,7 +311,7 @@ class Segmenter(Refitting, BaseEstimator):
         if not kept.keys() <= set(MADE_BY):
             unknown = ", ".join(sorted(kept.keys() - set(MADE_BY)))
             raise ModelFileError(Path(path), f"it has the parameters {unknown}, which are unknown", RETRAIN)
-        model = cls(**{"features": predictor.preset.preset, **kept, **parameters})
+        model = cls(**{"features": predictor.preset.preset.for_learning(), **kept, **parameters})
         model.predictor_ = predictor
         model.classes_ = predictor.classes
         model.chosen_ = dict(predictor.about.get("chosen", {}))

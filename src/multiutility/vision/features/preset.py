@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -56,7 +56,9 @@ class Preset:
     """How to turn images into labeling problems; ``fit`` learns vocabularies and scales from training images.
 
     With ``weighted``, node features are multiplied by the region's size and edge features by the border's
-    length, both relative to the image's mean, so that scores sum over pixels as losses do.
+    length, both relative to the image's mean, so that scores sum over pixels as losses do. A model can then
+    label other regions than it was learned from: if they are those of ``RegionMerging``, predictions have
+    ``finer`` times as many. The preset of such a model has the number that it was ``learned_with``.
     """
 
     name: str
@@ -65,6 +67,33 @@ class Preset:
     edges: tuple[EdgeDescriptor, ...]
     weighted: bool = False
     fit_images: int = 64
+    finer: int = 1
+    learned_with: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.finer < 1:
+            raise ValueError(f"finer is {self.finer}: expected 1 or more")
+
+    def for_prediction(self) -> Preset:
+        """Return the preset of a model that was learned with this one."""
+        if self.finer == 1 or not self.weighted or not isinstance(self.superpixels, RegionMerging):
+            return self
+        number = self.superpixels.n_regions
+        cut = self.superpixels.resized(self.finer * number)
+        return replace(self, superpixels=cut, finer=1, learned_with=number)
+
+    def for_learning(self) -> Preset:
+        """Return the preset that a model with this one was learned with.
+
+        >>> from multiutility.vision.features.presets import preset
+        >>> preset("deep").for_prediction().for_learning() == preset("deep")
+        True
+        """
+        if self.learned_with is None or not isinstance(self.superpixels, RegionMerging):
+            return self
+        times = self.superpixels.n_regions // self.learned_with
+        cut = self.superpixels.resized(self.learned_with)
+        return replace(self, superpixels=cut, finer=times, learned_with=None)
 
     def fit(
         self,
@@ -114,9 +143,23 @@ class FittedPreset:
         edge_features = self.described(preset.edges, len(preset.nodes), picture, len(picture.edges))
         if preset.weighted:
             node_features *= relative(picture.sizes)
-            edge_features *= relative(picture.borders.lengths)
+            edge_features *= relative(picture.borders.lengths) * self.coarseness(picture.n_regions)
         problem = LabelingProblem(node_features, picture.edges, edge_features, picture.sizes)
         return Prepared(problem, picture.regions)
+
+    def for_prediction(self) -> FittedPreset:
+        """Return the fitted preset of a model that was learned with this one."""
+        return FittedPreset(self.preset.for_prediction(), self.state)
+
+    def coarseness(self, n_regions: int) -> np.float32:
+        """By how much borders count more where there are more regions than the model was learned with.
+
+        With m times as many regions, their mean size is 1 / m of what it was, and the mean length of their
+        borders about the root of that. Relative to these, pixels count m times as much as in learning, but
+        borders only by the root of m: by that root they must count more.
+        """
+        known = self.preset.learned_with
+        return np.float32(1 if known is None else np.sqrt(n_regions / min(n_regions, known)))
 
     def described(
         self, descriptors: Sequence[Descriptor | EdgeDescriptor], first: int, picture: Picture, length: int
@@ -130,7 +173,10 @@ class FittedPreset:
     def parameters(self) -> dict[str, Any]:
         """Plain data that names everything but the state, for model files and cache keys."""
         parameters: dict[str, Any] = encode(self.preset)
-        del parameters["kind"]
+        # What predictions will have does not change features.
+        del parameters["kind"], parameters["finer"]
+        if self.preset.learned_with is None:
+            del parameters["learned_with"]
         return {"version": VERSION, **parameters}
 
     def sources(self) -> list[str]:
