@@ -254,5 +254,7 @@ def test_other_regions_are_only_for_features_that_are_relative_to_sizes() -> Non
         Preset("own", Slic(10), (Location(2, 2),), (Boundary(),), weighted=True, finer=3),
     ):
         assert one.for_prediction() is one
-    with pytest.raises(ValueError, match="finer is 0: expected 1 or more"):
+    with pytest.raises(ValueError, match="finer is 0: expected a whole number from 1"):
         Preset("own", Slic(10), (), (), finer=0)
+    with pytest.raises(ValueError, match="learned_with is 'x': expected a whole number"):
+        Preset("own", Slic(10), (), (), learned_with="x")  # type: ignore[arg-type]

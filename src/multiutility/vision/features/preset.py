@@ -71,8 +71,9 @@ class Preset:
     learned_with: int | None = None
 
     def __post_init__(self) -> None:
-        if self.finer < 1:
-            raise ValueError(f"finer is {self.finer}: expected 1 or more")
+        for name, number in (("finer", self.finer), ("learned_with", self.learned_with)):
+            if number is not None and not (isinstance(number, int) and number >= 1):
+                raise ValueError(f"{name} is {number!r}: expected a whole number from 1")
 
     def for_prediction(self) -> Preset:
         """Return the preset of a model that was learned with this one."""
@@ -91,7 +92,7 @@ class Preset:
         """
         if self.learned_with is None or not isinstance(self.superpixels, RegionMerging):
             return self
-        times = self.superpixels.n_regions // self.learned_with
+        times = max(1, self.superpixels.n_regions // self.learned_with)
         cut = self.superpixels.resized(self.learned_with)
         return replace(self, superpixels=cut, finer=times, learned_with=None)
 
