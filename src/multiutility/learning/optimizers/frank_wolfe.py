@@ -32,8 +32,7 @@ class FrankWolfe:
     Parameters
     ----------
     max_passes : int
-        Passes over all blocks, at most. Few blocks take many passes, which take no time; where these ended
-        early, the order of the blocks decided how good the weights were.
+        Passes over all blocks, at most.
     batch_size : int or None
         Blocks of a mini-batch. The result depends on it, but not on the solver's number of threads. By
         default up to 16, but no more than one in 32 blocks: large mini-batches take more passes.
@@ -51,7 +50,7 @@ class FrankWolfe:
         its primal is lower than that of most iterates, and changes much less from one pass to the next.
     """
 
-    max_passes: int = 1000
+    max_passes: int = 200
     batch_size: int | None = None
     planes: int = 10
     exchanges: int = 5
