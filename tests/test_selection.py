@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -29,7 +29,7 @@ from multiutility.learning.examples import (
     trusted_costs,
 )
 from multiutility.learning.selection import evidence, reading, regression
-from multiutility.learning.selection.choice import Choice, places_model
+from multiutility.learning.selection.choice import GUESSED, Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
@@ -425,6 +425,19 @@ def test_trials_take_nothing_said_for_masks_alone() -> None:
     silent = trials.trial(SOFT, 1.0, trials.power)
     for one, alone in zip(silent.errors, trials.alone.errors, strict=True):
         assert [part.tolist() for part in one] == [part.tolist() for part in alone]
+
+
+def test_labels_that_nothing_shows_or_places_are_not_favored() -> None:
+    problems, labelings = cloudy(0, 20)
+    # The last label is in no mask.
+    full = fulls([np.minimum(labels, 1) for labels in labelings[:5]], 3)
+
+    def power(annotate: Callable[[Labels, LabelingProblem], Annotation]) -> float | None:
+        weak = [annotate(*pair) for pair in zip(labelings[5:], problems[5:], strict=True)]
+        return choose(make_examples(problems, [*full, *weak]), [[]] * 20, soft_start, alpha=1.0).balance
+
+    assert power(lambda *_: Tags([0, 1, 2], 3)) == 0.0
+    assert power(points) == GUESSED
 
 
 def test_annotations_that_decide_nothing_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,8 +78,7 @@ class Trials:
     def __init__(self, reader: Reader, told: Mapping[str, Sequence[FloatArray]], power: float | None) -> None:
         self.masks, self.told, self.data, self._reader = reader.masks, told, reader.masks.data, reader
         self.power = self.masks.balance if power is None else power
-        usual = self.power if self.all_shown else GUESSED
-        self.mixed_power = usual if power is None else power
+        self.mixed_power = self._mixed_power() if power is None else power
         self._plain = self.masks.stand_ins(self.power)
         self._weak: dict[str, list[list[Targets]]] = {}
         self._trials: dict[tuple[str, float, float], Trial] = {}
@@ -93,6 +92,16 @@ class Trials:
     def all_shown(self) -> bool:
         """Whether masks show all labels that weak annotations name: only then they can speak for all."""
         return not (self.named & ~self.masks.shown(None)).any()
+
+    def _mixed_power(self) -> float:
+        """Power of class weights beside weak annotations.
+
+        What masks do not show is guessed, as it is without masks; and where nothing says where it is, rare
+        labels are not favored at all.
+        """
+        if self.all_shown:
+            return self.power
+        return GUESSED if self.placed else 0.0
 
     @cached_property
     def placed(self) -> bool:
