@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import approx_fprime, linprog
+from scipy.optimize import LinearConstraint, approx_fprime, linprog, minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -35,6 +35,7 @@ from multiutility.learning.selection.choose import choose
 from multiutility.learning.selection.evidence import estimate
 from multiutility.learning.selection.learned import Learned
 from multiutility.learning.selection.masks import Masks
+from multiutility.learning.selection.points import points_model, shares_of, shifted_shares
 from multiutility.learning.selection.provable import Errors, provable_errors
 from multiutility.learning.selection.reader import Opinions, Reader
 from multiutility.learning.selection.reading import (
@@ -721,11 +722,19 @@ def test_a_single_full_labeling_cannot_judge() -> None:
     assert "provable_error" in model.chosen_
 
 
+def points_but_for(label: int, labels: Labels, problem: LabelingProblem) -> Annotation:
+    """A seed in the middle of each segment but that of one label, and tags of all labels."""
+    whole = points(labels, problem)
+    assert isinstance(whole, Joint)
+    return Joint([0, 1, 2], [], [one for one in whole.seeds if one.label != label], n_labels=3, complete=True)
+
+
 def test_without_full_labelings_provable_errors_decide() -> None:
     problems, labelings = cloudy(0, 40)
     unseen, truth = cloudy(1, 40)
-    all_points = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
-    examples = make_examples(problems, all_points)
+    pairs = enumerate(zip(labelings, problems, strict=True))
+    most_points = [points_but_for(n % 3, y, p) for n, (y, p) in pairs]
+    examples = make_examples(problems, most_points)
     choice = choose(examples, [[]] * 40, soft_start)
     errors = choice.facts["provable_error"]
     start, power = choice.facts["start"], choice.facts["class_weight"]
@@ -734,8 +743,62 @@ def test_without_full_labelings_provable_errors_decide() -> None:
     # All labels have places, and regressions on these favor rare ones already.
     assert {name.rpartition(", ")[2] for name in errors} == {"0"}
     assert choice.estimate is None
-    model, whole = learner().fit(problems, all_points), learner().fit(problems, fulls(labelings, 3))
+    model, whole = learner().fit(problems, most_points), learner().fit(problems, fulls(labelings, 3))
     assert model.score(unseen, fulls(truth, 3)) > 0.85 * whole.score(unseen, fulls(truth, 3))
+
+
+def test_points_of_all_labels_are_a_sample() -> None:
+    problems, labelings = cloudy(0, 8)
+    clicked = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
+    choice = choose(make_examples(problems, clicked), [[]] * 8, soft_start)
+    assert (choice.facts["start"], choice.facts["class_weight"]) == ("points", GUESSED)
+    given = choose(make_examples(problems, clicked), [[]] * 8, soft_start, balance=0.0)
+    assert list(given.facts["provable_error"]) == ["points, 0"]
+    # Nothing need be said of other labels.
+    open_points = [Joint([], [], one.seeds, n_labels=3) for one in clicked if isinstance(one, Joint)]
+    assert choose(make_examples(problems, open_points), [[]] * 8, soft_start).facts["start"] == "points"
+    # A label without points, or most examples with tags alone: then errors that are provable decide.
+    partial = [points_but_for(2, y, p) for y, p in zip(labelings, problems, strict=True)]
+    for others in (partial, [*clicked[:3], *tags(labelings[3:], 3)]):
+        facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
+        assert "soft labels, 0" in facts["provable_error"]
+        assert f"points, {GUESSED}" not in facts["provable_error"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_are_the_likeliest(seed: int) -> None:
+    """EM finds what another optimizer finds on the simplex."""
+    rng = np.random.default_rng(seed)
+    likelihoods, counts = rng.random((50, 3)) ** 2, rng.random(50)
+
+    def loss(shares: Floats) -> float:
+        return -float(counts @ np.log(likelihoods @ shares))
+
+    start = np.full(3, 1 / 3)
+    constraint = LinearConstraint(np.ones(3), 1, 1)
+    best = minimize(loss, start, method="SLSQP", bounds=[(1e-9, 1)] * 3, constraints=constraint)
+    ours = shifted_shares(likelihoods, counts, start)
+    assert ours.sum() == pytest.approx(1.0, abs=1e-3)
+    assert loss(ours / ours.sum()) <= best.fun + 1e-3
+
+
+def test_points_do_not_say_how_large_labels_are() -> None:
+    """One node in ten is of the second label, which has as many points: its share is found all the same."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [36, 4])
+    clouds = [np.column_stack((truth + 0.25 * rng.standard_normal(40), np.ones(40))) for _ in range(24)]
+    problems = [LabelingProblem(cloud, [], np.zeros((0, 1))) for cloud in clouds]
+    clicked = Joint([], [], [grid_seed(0, 5, 40), grid_seed(1, 38, 40)], n_labels=2)
+    data = Nodes(make_examples(problems, [clicked] * 24), (), range(24))
+    model = points_model(data, 1e-4)
+    assert model is not None
+    plain = fit_logistic([Targets(data.features(n)[[5, 38]], np.eye(2)) for n in range(24)], 1e-4)
+    shares = shares_of(data, plain, np.array([0.5, 0.5]))
+    assert shares[1] == pytest.approx(0.1, abs=0.05)
+    # What is read has the odds of the regression on points, times the root of those of the shares.
+    read, alike = (probabilities(data.features(0), one) for one in (model, plain))
+    odds = (read[:, 1] / read[:, 0]) / (alike[:, 1] / alike[:, 0])
+    assert np.allclose(odds, (shares[1] / shares[0]) ** 0.5, rtol=0.05)
 
 
 def test_places_need_every_label() -> None:

@@ -56,6 +56,11 @@ class Clues(NamedTuple):
         """Whether any mark says where something is, if there are no opinions."""
         return any(term.any() for mark, term in zip(MARKS, self.terms, strict=True) if mark != "chance")
 
+    @property
+    def seeds(self) -> FloatArray:
+        """Which nodes have seeds of which labels [V, K], 1 or 0, if there are no opinions."""
+        return np.asarray(self.terms[MARKS.index("seed")])
+
     def with_opinions(self, *opinions: FloatArray) -> Clues:
         """Return the clues with logarithms of probabilities [V, K] before the others."""
         floor = np.exp(LEAST_LOG)
