@@ -15,6 +15,7 @@ from multiutility.energy import Energy
 from multiutility.inference import Expansion, Result
 from multiutility.learning.examples import class_weights, make_examples, slack_costs
 from multiutility.learning.labeling_risk import Instance, LabelingRisk
+from multiutility.learning.optimizers.planes import Scores
 from multiutility.learning.optimizers.risk import objective
 from multiutility.models import Potts
 
@@ -46,7 +47,7 @@ def test_energy_is_that_of_model_and_annotation() -> None:
     annotation = tags(labelings)[0]
     weights = random_weights(np.random.default_rng(0), make_risk(problems, [annotation]))
     instance = Instance(problems[0], annotation.loss_energy(problems[0]), 1.0)
-    energy = instance.energy(instance.scores(weights[:9].reshape(3, 3)), weights[9:])
+    energy = instance.energy(instance.scores(Scores(weights[:9].reshape(3, 3))), weights[9:])
     together = Potts(3).energy(problems[0], weights) + annotation.loss_energy(problems[0])
     labelings_ = all_labelings(4, 3)
     np.testing.assert_allclose(energy.evaluate_many(labelings_), together.evaluate_many(labelings_))

@@ -11,6 +11,16 @@ from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.learning.optimizers.planes import Slots
 
 
+def scores(rows: NDArray[Any], features: NDArray[Any]) -> NDArray[Any]:
+    """Scores [V, K] of nodes with features [V, D], for weights [K, D]."""
+    return np.asarray(features @ rows.T)
+
+
+def lift(nodes: NDArray[Any], features: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write ``nodes.T @ features`` [K, D] to ``out``, for [V, K] and [V, D]."""
+    np.matmul(nodes.T, features, out=out)
+
+
 def label_sums(matrix: NDArray[Any], labelings: IndexArray) -> FloatArray:
     """Sums [M] of the elements that labelings [M, V] pick from a matrix on the nodes [V, K]."""
     return np.asarray(matrix[np.arange(len(matrix)), labelings].sum(axis=1, dtype=np.float64))

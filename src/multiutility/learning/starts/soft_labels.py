@@ -14,6 +14,7 @@ from scipy.special import expit
 from multiutility.annotations import Joint
 from multiutility.arrays import FloatArray, added
 from multiutility.learning.examples import Example
+from multiutility.learning.optimizers.planes import Scores, lift
 from multiutility.learning.starts.known_sizes import within_sizes
 from multiutility.learning.starts.locality import inverse_norms
 from multiutility.learning.starts.logarithms import log_softmax, logsumexp
@@ -39,9 +40,9 @@ class Part:
     least: list[dict[int, float]]
     scales: list[FloatArray]
 
-    def scores(self, example: int, features: NDArray[Any], rows: NDArray[Any]) -> FloatArray:
+    def scores(self, example: int, features: NDArray[Any], of: Scores) -> FloatArray:
         """Scores [V, K] of the labels of an example's nodes."""
-        return np.asarray(self.scales[example] * (features @ rows.T), dtype=np.float64)
+        return np.asarray(self.scales[example] * of(features), dtype=np.float64)
 
 
 def make_part(examples: Sequence[Example], factors: FloatArray, chances: FloatArray | None = None) -> Part:
@@ -69,13 +70,15 @@ def targets_of(part: Part, labels: Sequence[FloatArray], scale: FloatArray, whol
 
 def losses_of(part: Part, targets: Sequence[FloatArray], rows: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood of each example [n], and minus the gradient of their sum [K, D]."""
-    losses, gradient = np.zeros(len(targets)), np.zeros(rows.shape)
+    losses, gradient, of = np.zeros(len(targets)), np.zeros(rows.shape), Scores(rows)
+    lifted = np.empty(rows.shape, rows.dtype)
     for n, target in enumerate(targets):
         features: NDArray[Any] = part.examples[n].problem.node_features
-        logs = log_softmax(part.scores(n, features, rows))
+        logs = log_softmax(part.scores(n, features, of))
         losses[n] = np.vdot(target, logs)
         residual = part.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
-        gradient += residual.T.astype(features.dtype) @ features
+        lift(residual.astype(features.dtype), features, lifted)
+        gradient += lifted
     return losses, gradient
 
 
@@ -92,9 +95,9 @@ def sharpened(
     A label that open tags do not name counts by how likely it is there, and by how large it then is, which
     is estimated by the same number.
     """
-    found = []
+    found, of = [], Scores(rows)
     for n, (one, prior, least) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
-        scores = sharpness * part.scores(n, one.problem.node_features, rows)
+        scores = sharpness * part.scores(n, one.problem.node_features, of)
         scores = np.where(prior > 0, scores + log_reach(one), -np.inf)
         first = presence(one.annotation, chances)
         shares = raised(scores + 2 * np.log(first), one, least)
