@@ -276,6 +276,11 @@ void combine_slots(nb::tuple slots, Array<double> coefficients, double total, Ou
   mu::combine_slots(SlotsInput(slots).view, coefficients.data(), total, matrix.data());
 }
 
+template <class T>
+void swap_labels(Array<T> symmetric, Array<std::int32_t> first, Array<std::int32_t> second, Output<T> found) {
+  mu::swap_labels(symmetric.data(), found.shape(0), found.shape(1), first.data(), second.data(), found.data());
+}
+
 std::size_t slot_of(nb::tuple slots, Array<std::int32_t> labels) {
   return mu::slot_of(SlotsInput(slots).view, labels.data());
 }
@@ -321,6 +326,8 @@ void define_planes(nb::module_& m) {
   m.def("slot_products", &slot_products<T>, nb::arg("slots"), nb::arg("matrix"));
   m.def("combine_slots", &combine_slots<T>, nb::arg("slots"), nb::arg("coefficients"), nb::arg("total"),
         nb::arg("matrix").noconvert());
+  m.def("swap_labels", &swap_labels<T>, nb::arg("symmetric").noconvert(), nb::arg("first"), nb::arg("second"),
+        nb::arg("found").noconvert());
 }
 
 }  // namespace

@@ -62,6 +62,9 @@ def test_products_are_those_of_the_features() -> None:
     features = problems[1].node_features
     np.testing.assert_allclose(out, nodes.T @ features)
     np.testing.assert_allclose(risk.kernel(1, nodes), features @ features.T @ nodes)
+    first, second = (risk.instances[1].plane(np.array(labels)) for labels in ([0, 1, 2, 1], [0, 2, 2, 0]))
+    swapped = np.eye(3)[first.labels] - np.eye(3)[second.labels]
+    np.testing.assert_allclose(risk.swap(1, first, second), risk.kernel(1, swapped), atol=1e-12)
     np.testing.assert_allclose(Potts(3).assemble(problems[1], nodes, np.zeros(4))[:9], out.ravel())
 
 

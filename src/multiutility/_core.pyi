@@ -43,6 +43,9 @@ def slot_products(slots: tuple[Any, ...], matrix: NDArray[Any]) -> NDArray[np.fl
 def combine_slots(
     slots: tuple[Any, ...], coefficients: NDArray[np.float64], total: float, matrix: NDArray[Any]
 ) -> None: ...
+def swap_labels(
+    symmetric: NDArray[Any], first: NDArray[np.int32], second: NDArray[np.int32], found: NDArray[Any]
+) -> None: ...
 def slot_of(slots: tuple[Any, ...], labels: NDArray[np.int32]) -> int: ...
 def exchange(
     mixed: NDArray[np.float64],

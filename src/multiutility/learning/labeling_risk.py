@@ -23,7 +23,7 @@ from multiutility.arrays import (
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
-from multiutility.learning.optimizers.planes import Scores, label_sums, lift
+from multiutility.learning.optimizers.planes import Scores, label_sums, lift, swap_labels, swapped
 from multiutility.learning.optimizers.risk import Plane, Violation, objective
 from multiutility.models.potts import Potts, agreement
 from multiutility.problem import FeatureSource, LabelingProblem
@@ -322,6 +322,13 @@ class LabelingRisk:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
         return np.asarray(self._kernels.of(problem) @ product)
+
+    def swap(self, block: int, first: Plane, second: Plane) -> NDArray[Any]:
+        """Return ``X X^T (onehot(first) - onehot(second))`` [V, K] of the labelings of two planes."""
+        problem, n_labels = self.instances[block].problem, self.layout.n_labels
+        if problem.n_nodes > self.layout.n_features:
+            return self.kernel(block, swapped(first.labels, second.labels, n_labels, self.dtype))
+        return swap_labels(self._kernels.of(problem), first.labels, second.labels, n_labels)
 
 
 def discriminant(labels: IndexArray, edges: FloatArray, scores: NDArray[Any], pairwise: FloatArray) -> float:

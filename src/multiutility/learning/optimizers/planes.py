@@ -104,6 +104,36 @@ def combine_slots(slots: Slots, coefficients: FloatArray, dtype: DTypeLike = np.
     return matrix
 
 
+def swap_labels(
+    symmetric: NDArray[Any], first: IndexArray, second: IndexArray, n_labels: int
+) -> NDArray[Any]:
+    """Return ``symmetric @ (onehot(first) - onehot(second))`` [V, K], for labelings [V], of a matrix [V, V].
+
+    >>> matrix = np.array([[1.0, 2.0], [2.0, 5.0]])
+    >>> swap_labels(matrix, np.array([0, 1], np.int32), np.array([0, 0], np.int32), 2)
+    array([[-2.,  2.],
+           [-5.,  5.]])
+    """
+    if n_labels * symmetric.size <= SMALL_PRODUCT:
+        return np.asarray(symmetric @ swapped(first, second, n_labels, symmetric.dtype))
+    found = np.empty((len(symmetric), n_labels), symmetric.dtype)
+    _core.swap_labels(symmetric, first, second, found)
+    return found
+
+
+def swapped(first: IndexArray, second: IndexArray, n_labels: int, dtype: DTypeLike) -> NDArray[Any]:
+    """``onehot(first) - onehot(second)``, [V, K].
+
+    >>> swapped(np.array([0, 1]), np.array([0, 0]), 2, np.float64)
+    array([[ 0.,  0.],
+           [-1.,  1.]])
+    """
+    nodes, matrix = np.arange(len(first)), np.zeros((len(first), n_labels), dtype)
+    matrix[nodes, first] = 1
+    matrix[nodes, second] -= 1
+    return matrix
+
+
 def slot_of(slots: Slots, labels: IndexArray) -> int:
     """Return the used slot that has the labeling [V], or 0, which has none."""
     return _core.slot_of(slots, labels)

@@ -45,6 +45,14 @@ def combine_slots(slots: Slots, coefficients: FloatArray, dtype: DTypeLike = np.
     return np.tensordot(coefficients, matrices(slots), 1).astype(dtype)
 
 
+def swap_labels(
+    symmetric: NDArray[Any], first: IndexArray, second: IndexArray, n_labels: int
+) -> NDArray[Any]:
+    """Return ``symmetric @ (onehot(first) - onehot(second))`` [V, K], for labelings [V] and [V, V]."""
+    one_hot = np.eye(n_labels, dtype=symmetric.dtype)
+    return np.asarray(symmetric @ (one_hot[first] - one_hot[second]))
+
+
 def slot_of(slots: Slots, labels: IndexArray) -> int:
     """Return the used slot that has the labeling [V], or 0, which has none."""
     known = (slots.labels[1:] == labels).all(axis=1) & slots.used[1:]
