@@ -11,7 +11,7 @@
 #include <vector>
 
 // What follows is written for the registers of one kind of processor; all others have BLAS.
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(_WIN32)
 #define MULTIUTILITY_HAS_PRODUCTS 1
 #include <immintrin.h>
 #endif
