@@ -5,7 +5,8 @@
 Three subjects, on training sets that are made up (see training_sets.py), with one thread for everything:
 
 - A pass of Frank-Wolfe, inference included, against the two float32 products with the features that it cannot
-  avoid: scores X W and update A^T X. The products are timed between the passes; medians are compared.
+  avoid, as NumPy computes them: scores X W and update A^T X. The products are timed between the passes;
+  medians are compared.
 - The time to a relative duality gap of 1 %, for all of `SSVM.fit` (median of three), against PyStruct's
   learners with our oracle in both. What PyStruct needs to check the gap is not counted, what we need is. A
   learner that is not there by the time limit counts with that time, so that its ratio is an upper bound.
@@ -201,7 +202,7 @@ def pass_rows(max_passes: int | None) -> list[Row]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(*annotated(samples, MSRC.n_labels))
     sweeps = passes.sweeps()
-    row = Row(f"one pass, {MSRC.name}", "float32 products X W and A^T X", target=PASS_TARGET)
+    row = Row(f"one pass, {MSRC.name}", "NumPy's float32 products X W and A^T X", target=PASS_TARGET)
     row.ours, row.other = float(np.median(sweeps)), float(np.median(products.seconds))
     row.note = f"median of {len(sweeps)} passes"
     row.details = {"passes": sweeps, "products": products.seconds}

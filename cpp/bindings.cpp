@@ -15,6 +15,7 @@
 #include "gradient.hpp"
 #include "maxflow.hpp"
 #include "planes.hpp"
+#include "products.hpp"
 #include "regions.hpp"
 #include "search.hpp"
 #include "watch.hpp"
@@ -275,6 +276,11 @@ void combine_slots(nb::tuple slots, Array<double> coefficients, double total, Ou
   mu::combine_slots(SlotsInput(slots).view, coefficients.data(), total, matrix.data());
 }
 
+template <class T>
+void swap_labels(Array<T> symmetric, Array<std::int32_t> first, Array<std::int32_t> second, Output<T> found) {
+  mu::swap_labels(symmetric.data(), found.shape(0), found.shape(1), first.data(), second.data(), found.data());
+}
+
 std::size_t slot_of(nb::tuple slots, Array<std::int32_t> labels) {
   return mu::slot_of(SlotsInput(slots).view, labels.data());
 }
@@ -289,12 +295,39 @@ nb::object ascend_parabola(Array<double> slopes, Array<double> gram, int n_round
   return owned_array(mu::ascend_parabola(copied(slopes), gram.data(), n_rounds));
 }
 
+#ifdef MULTIUTILITY_HAS_PRODUCTS
+// The number of labels is that of the scores; weights have some zeros more.
+void node_scores(Map<float> features, Map<float> weights, Output<float> scores) {
+  const mu::ScoresView view{features.shape(0), features.shape(1), scores.shape(1),
+                            features.data(),   weights.data(),    scores.data()};
+  nb::gil_scoped_release release;
+  mu::node_scores(view);
+}
+
+void lift(Map<float> counts, Map<float> features, Output<float> sums) {
+  const mu::LiftView view{features.shape(0), features.shape(1), counts.shape(1),
+                          counts.data(),     features.data(),   sums.data()};
+  nb::gil_scoped_release release;
+  mu::lift(view);
+}
+
+bool can_multiply() { return mu::can_multiply(); }
+#else
+void node_scores(Map<float>, Map<float>, Output<float>) { throw nb::value_error("this processor has no products"); }
+
+void lift(Map<float>, Map<float>, Output<float>) { throw nb::value_error("this processor has no products"); }
+
+bool can_multiply() { return false; }
+#endif
+
 template <class T>
 void define_planes(nb::module_& m) {
   m.def("label_sums", &label_sums<T>, nb::arg("matrix"), nb::arg("labels"));
   m.def("slot_products", &slot_products<T>, nb::arg("slots"), nb::arg("matrix"));
   m.def("combine_slots", &combine_slots<T>, nb::arg("slots"), nb::arg("coefficients"), nb::arg("total"),
         nb::arg("matrix").noconvert());
+  m.def("swap_labels", &swap_labels<T>, nb::arg("symmetric").noconvert(), nb::arg("first"), nb::arg("second"),
+        nb::arg("found").noconvert());
 }
 
 }  // namespace
@@ -313,6 +346,9 @@ NB_MODULE(_core, m) {
   m.def("cell_weights", &cell_weights, nb::arg("regions"), nb::arg("n_regions"), nb::arg("down"),
         nb::arg("down_weights"), nb::arg("across"), nb::arg("across_weights"), nb::arg("n_rows"), nb::arg("n_columns"));
   m.def("largest_change", &largest_change, nb::arg("across"), nb::arg("down"), nb::arg("factor"));
+  m.def("can_multiply", &can_multiply);
+  m.def("node_scores", &node_scores, nb::arg("features"), nb::arg("weights"), nb::arg("scores").noconvert());
+  m.def("lift", &lift, nb::arg("counts"), nb::arg("features"), nb::arg("sums").noconvert());
   define_planes<float>(m);
   define_planes<double>(m);
   m.def("slot_of", &slot_of, nb::arg("slots"), nb::arg("labels"));

@@ -12,6 +12,8 @@
 #include <limits>
 #include <vector>
 
+#include "products.hpp"
+
 namespace multiutility {
 
 // Slots [P] of a block: the rest [V, K], and labels [P, V] of which the first row says nothing.
@@ -85,6 +87,30 @@ inline std::size_t slot_of(const SlotsView& slots, const std::int32_t* labels) {
   for (std::size_t p = 1; p < slots.n_slots; ++p)
     if (slots.used[p] && std::equal(labels, labels + slots.n_nodes, slots.labels + p * slots.n_nodes)) return p;
   return 0;
+}
+
+// The product of a symmetric matrix [V, V] with onehot(first) - onehot(second), for labelings [V]: [V, K]. Most nodes
+// have the same label in both, and the others two numbers that are not zero, 1 and -1. Sums are in blocks as those of
+// products.
+template <class T>
+void swap_labels(const T* symmetric, std::size_t n_nodes, std::size_t n_labels, const std::int32_t* first,
+                 const std::int32_t* second, T* found) {
+  std::vector<T> sums(n_labels * n_nodes);
+  std::fill(found, found + n_nodes * n_labels, T(0));
+  for (std::size_t node = 0; node < n_nodes;) {
+    const std::size_t last = node + block_size(n_nodes - node);
+    std::fill(sums.begin(), sums.end(), T(0));
+    for (; node < last; ++node) {
+      if (first[node] == second[node]) continue;
+      const T* row = symmetric + node * n_nodes;
+      T* more = sums.data() + static_cast<std::size_t>(first[node]) * n_nodes;
+      T* less = sums.data() + static_cast<std::size_t>(second[node]) * n_nodes;
+      for (std::size_t i = 0; i < n_nodes; ++i) more[i] += row[i];
+      for (std::size_t i = 0; i < n_nodes; ++i) less[i] -= row[i];
+    }
+    for (std::size_t i = 0; i < n_nodes; ++i)
+      for (std::size_t k = 0; k < n_labels; ++k) found[i * n_labels + k] += sums[k * n_nodes + i];
+  }
 }
 
 // Pairwise Frank-Wolfe on the simplex, for B problems of P coefficients each: `mixed` [B, P] and `gradients` [B, P] are

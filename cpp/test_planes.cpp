@@ -200,6 +200,29 @@ void test_ascent(std::size_t n) {
   CHECK(parabola.value(parabola.steps(1)) <= parabola.value(parabola.steps(3)) + 1e-12);
 }
 
+// Against the product with the matrix of the labelings, written out; nodes in one block of sums, and in several.
+void test_swapped_labels(std::size_t v, std::size_t k) {
+  Matrix symmetric(v * v), found(v * k);
+  for (std::size_t i = 0; i < v; ++i)
+    for (std::size_t j = 0; j <= i; ++j) symmetric[i * v + j] = symmetric[j * v + i] = normal();
+  std::vector<std::int32_t> first(v), second(v);
+  for (std::size_t i = 0; i < v; ++i) {
+    first[i] = static_cast<std::int32_t>(below(k));
+    second[i] = below(2) > 0 ? first[i] : static_cast<std::int32_t>(below(k));
+  }
+  multiutility::swap_labels(symmetric.data(), v, k, first.data(), second.data(), found.data());
+  bool right = true;
+  for (std::size_t i = 0; i < v; ++i) {
+    Matrix row(k, 0.0);
+    for (std::size_t j = 0; j < v; ++j) {
+      row[static_cast<std::size_t>(first[j])] += symmetric[i * v + j];
+      row[static_cast<std::size_t>(second[j])] -= symmetric[i * v + j];
+    }
+    for (std::size_t l = 0; l < k; ++l) right = right && close(row[l], found[i * k + l]);
+  }
+  CHECK(right);
+}
+
 void test_steps_without_curvature() {
   const Matrix zero(4, 0.0), both = {1.0, -1.0}, all_or_nothing = {1.0, 0.0};
   CHECK(multiutility::ascend_parabola(both, zero.data(), 1) == all_or_nothing);
@@ -220,5 +243,6 @@ int main() {
   for (int n = 0; n < 5; ++n)
     for (std::size_t b = 1; b < 6; ++b) test_ascent(b);
   test_steps_without_curvature();
+  for (const std::size_t v : {1, 5, 447, 448, 449, 1000}) test_swapped_labels(v, 3);
   return multiutility::testing::report();
 }

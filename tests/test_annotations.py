@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -28,6 +29,7 @@ from multiutility.annotations import (
     estimate_areas,
     estimate_profiles,
 )
+from multiutility.annotations.lines import Lines
 from multiutility.checks import enumerate_labelings
 from pictures import Picture, PixelBox, pixel_loss, random_picture
 
@@ -460,6 +462,24 @@ GRID = np.arange(4)
 def test_contradictions_are_errors(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         annotated(**arguments)
+
+
+def test_lines_of_a_matrix_are_its_rows() -> None:
+    matrix = np.random.default_rng(0).integers(9, size=(4, 6)).astype(np.int32)
+    for table in (matrix, matrix.T):
+        found, listed = Lines(table), Lines(table.tolist())
+        for name in ("starts", "nodes", "counts", "positions"):
+            assert np.array_equal(getattr(found, name), getattr(listed, name))
+    for wrong in (
+        np.zeros((0, 3), dtype=int),
+        np.zeros((2, 0), dtype=int),
+        -matrix[1:],
+        matrix.astype(float),
+    ):
+        with pytest.raises((TypeError, ValueError)) as told:
+            Lines(wrong)
+        with pytest.raises(type(told.value), match=re.escape(str(told.value))):
+            Lines(list(wrong))
 
 
 def test_more_contradictions_are_errors() -> None:

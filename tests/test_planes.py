@@ -42,6 +42,24 @@ def test_slots_are_the_matrices_that_they_stand_for(n_nodes: int, dtype: type) -
     np.testing.assert_allclose(found, reference.combine_slots(slots, coefficients, dtype), atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_nodes", [1, 3, 448, 449, 900])
+def test_swapped_labels_are_those_of_the_twin(
+    monkeypatch: pytest.MonkeyPatch, n_nodes: int, dtype: type
+) -> None:
+    rng = np.random.default_rng(n_nodes)
+    factors: NDArray[Any] = rng.standard_normal((n_nodes, 5)).astype(dtype)
+    symmetric = factors @ factors.T
+    first = rng.integers(4, size=n_nodes).astype(np.int32)
+    second = np.where(rng.random(n_nodes) < 0.5, first, rng.integers(4, size=n_nodes)).astype(np.int32)
+    for small in (0, 10**9):
+        monkeypatch.setattr(planes, "SMALL_PRODUCT", small)
+        found = planes.swap_labels(symmetric, first, second, 4)
+        assert found.dtype == dtype
+        exact = reference.swap_labels(symmetric.astype(np.float64), first, second, 4)
+        np.testing.assert_allclose(found, exact, atol=2000 * float(np.finfo(dtype).eps))
+
+
 def test_slots_are_found_by_their_labeling() -> None:
     rng = np.random.default_rng(0)
     slots = random_slots(rng, 3, n_labels=2)

@@ -15,6 +15,7 @@ from multiutility.energy import Energy
 from multiutility.inference import Expansion, Result
 from multiutility.learning.examples import class_weights, make_examples, slack_costs
 from multiutility.learning.labeling_risk import Instance, LabelingRisk
+from multiutility.learning.optimizers.planes import Scores
 from multiutility.learning.optimizers.risk import objective
 from multiutility.models import Potts
 
@@ -46,7 +47,7 @@ def test_energy_is_that_of_model_and_annotation() -> None:
     annotation = tags(labelings)[0]
     weights = random_weights(np.random.default_rng(0), make_risk(problems, [annotation]))
     instance = Instance(problems[0], annotation.loss_energy(problems[0]), 1.0)
-    energy = instance.energy(instance.scores(weights[:9].reshape(3, 3)), weights[9:])
+    energy = instance.energy(instance.scores(Scores(weights[:9].reshape(3, 3))), weights[9:])
     together = Potts(3).energy(problems[0], weights) + annotation.loss_energy(problems[0])
     labelings_ = all_labelings(4, 3)
     np.testing.assert_allclose(energy.evaluate_many(labelings_), together.evaluate_many(labelings_))
@@ -61,6 +62,9 @@ def test_products_are_those_of_the_features() -> None:
     features = problems[1].node_features
     np.testing.assert_allclose(out, nodes.T @ features)
     np.testing.assert_allclose(risk.kernel(1, nodes), features @ features.T @ nodes)
+    first, second = (risk.instances[1].plane(np.array(labels)) for labels in ([0, 1, 2, 1], [0, 2, 2, 0]))
+    swapped = np.eye(3)[first.labels] - np.eye(3)[second.labels]
+    np.testing.assert_allclose(risk.swap(1, first, second), risk.kernel(1, swapped), atol=1e-12)
     np.testing.assert_allclose(Potts(3).assemble(problems[1], nodes, np.zeros(4))[:9], out.ravel())
 
 

@@ -10,7 +10,7 @@ from multiutility.inference import Expansion, Pinpoint
 from multiutility.learning.examples import make_examples
 from multiutility.learning.starts.locality import moments_of, within_parts
 from multiutility.learning.starts.soft import BALANCE, likeliest, soft_start
-from multiutility.learning.starts.soft_labels import CERTAIN, LEAST_COVERED
+from multiutility.learning.starts.soft_labels import CERTAIN, LEAST_COVERED, losses_of, make_part, sharpened
 from multiutility.metrics import confusion, recall
 from multiutility.models import Potts
 from multiutility.parallel import Threads
@@ -35,6 +35,21 @@ def test_soft_labels_are_a_logistic_regression() -> None:
     gradient = (counts.sum(axis=1, keepdims=True) * shares - counts).T @ features + 0.1 * weights
     np.testing.assert_allclose(gradient, 0, atol=1e-5)
     assert (found[9:] == 0).all()
+
+
+def test_products_that_are_kept_are_those_at_the_same_weights() -> None:
+    problems, labelings = random_problems(0, 4)
+    examples = make_examples(problems, tags(labelings))
+    part, rng = make_part(examples, np.ones(3)), np.random.default_rng(0)
+    for rows in rng.standard_normal((2, 3, 3)):
+        for _ in range(2):
+            fresh = make_part(examples, np.ones(3))
+            found, anew = losses_of(part, part.priors, rows), losses_of(fresh, fresh.priors, rows)
+            assert all(np.array_equal(one, other) for one, other in zip(found, anew, strict=True))
+            sharp = zip(
+                sharpened(part, rows, 2.0), sharpened(make_part(examples, np.ones(3)), rows, 2.0), strict=True
+            )
+            assert all(np.array_equal(one, other) for one, other in sharp)
 
 
 def test_soft_labels_tell_apart_what_comes_together() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from multiutility.arrays import (
     MAX_INDEX,
@@ -45,12 +46,7 @@ class Lines:
     def __init__(
         self, lines: Iterable[ArrayLike], positions: ArrayLike | None = None, name: str = "lines"
     ) -> None:
-        cells = [index_array(line, f"{name}[{p}]") for p, line in enumerate(lines)]
-        for p, line in enumerate(cells):
-            if len(line) == 0 or line.min() < 0:
-                raise ValueError(f"{name}[{p}] has {'no' if len(line) == 0 else 'negative'} nodes")
-        if not cells:
-            raise ValueError(f"{name} is empty: a box needs at least one row and one column")
+        cells = list(lines) if is_table(lines) else checked_cells(lines, name)
         owner = np.repeat(np.arange(len(cells)), [len(line) for line in cells])
         keys, counts = np.unique(owner * MAX_INDEX + np.concatenate(cells), return_counts=True)
         starts = np.searchsorted(keys, np.arange(len(cells) + 1) * MAX_INDEX)
@@ -88,6 +84,24 @@ class Lines:
 
     def __repr__(self) -> str:
         return f"Lines({len(self)})"
+
+
+def is_table(lines: object) -> TypeGuard[NDArray[Any]]:
+    """Whether lines are a matrix of nodes: asking that once is faster than to look at each of many lines."""
+    if not isinstance(lines, np.ndarray) or lines.dtype.kind not in "iu" or lines.ndim != 2:
+        return False
+    return lines.size > 0 and bool(lines.min() >= 0)
+
+
+def checked_cells(lines: Iterable[ArrayLike], name: str) -> list[NDArray[Any]]:
+    """Return the nodes of the cells of each line; raise unless all have some."""
+    cells = [index_array(line, f"{name}[{p}]") for p, line in enumerate(lines)]
+    for p, line in enumerate(cells):
+        if len(line) == 0 or line.min() < 0:
+            raise ValueError(f"{name}[{p}] has {'no' if len(line) == 0 else 'negative'} nodes")
+    if not cells:
+        raise ValueError(f"{name} is empty: a box needs at least one row and one column")
+    return cells
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -23,9 +23,9 @@ from multiutility.arrays import (
 from multiutility.energy import Energy
 from multiutility.inference import Result, Solver
 from multiutility.inference.solver import all_finished
-from multiutility.learning.optimizers.planes import label_sums
+from multiutility.learning.optimizers.planes import Scores, label_sums, lift, swap_labels, swapped
 from multiutility.learning.optimizers.risk import Plane, Violation, objective
-from multiutility.models.potts import Potts, agreement, node_scores
+from multiutility.models.potts import Potts, agreement
 from multiutility.problem import FeatureSource, LabelingProblem
 
 # Blocks whose energies are in memory at the same time.
@@ -60,9 +60,9 @@ class Instance:
         loss = -self.loss.evaluate(frozen)
         return Plane(frozen, loss, agreement(self.problem, frozen))
 
-    def scores(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Scores of the nodes' labels [V, K] for the weights [K, D] of node features."""
-        scores = node_scores(self.problem, rows)
+    def scores(self, of: Scores) -> NDArray[Any]:
+        """Scores of the nodes' labels [V, K], by their features."""
+        scores = of(self.problem.node_features)
         if self.ignored is not None:
             scores[self.ignored] = 0
         return scores
@@ -241,8 +241,8 @@ class LabelingRisk:
 
     def scores(self, blocks: Sequence[int], weights: FloatArray) -> list[NDArray[Any]]:
         """Return the scores of the nodes' labels, [V, K], of each of the blocks."""
-        rows = self.layout.rows(weights).astype(self.dtype)
-        return [self.instances[n].scores(rows) for n in blocks]
+        of = Scores(self.layout.rows(weights).astype(self.dtype))
+        return [self.instances[n].scores(of) for n in blocks]
 
     def oracle(self, blocks: Sequence[int], weights: FloatArray) -> list[Violation]:
         """Return the most violated plane of each of the blocks."""
@@ -282,7 +282,7 @@ class LabelingRisk:
 
     def lift(self, block: int, nodes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``nodes^T X`` [K, D] of a matrix on the block's nodes [V, K] to ``out``."""
-        np.matmul(nodes.T, self.instances[block].problem.node_features, out=out)
+        lift(nodes, self.instances[block].problem.node_features, out)
 
     def memory(self) -> Arrays:
         """Return the labelings seen so far, those of all blocks one after another, with their losses."""
@@ -322,6 +322,13 @@ class LabelingRisk:
             features: NDArray[Any] = problem.node_features
             return np.asarray(features @ (features.T @ product))
         return np.asarray(self._kernels.of(problem) @ product)
+
+    def swap(self, block: int, first: Plane, second: Plane) -> NDArray[Any]:
+        """Return ``X X^T (onehot(first) - onehot(second))`` [V, K] of the labelings of two planes."""
+        problem, n_labels = self.instances[block].problem, self.layout.n_labels
+        if problem.n_nodes > self.layout.n_features:
+            return self.kernel(block, swapped(first.labels, second.labels, n_labels, self.dtype))
+        return swap_labels(self._kernels.of(problem), first.labels, second.labels, n_labels)
 
 
 def discriminant(labels: IndexArray, edges: FloatArray, scores: NDArray[Any], pairwise: FloatArray) -> float:

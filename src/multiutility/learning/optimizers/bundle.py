@@ -10,7 +10,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from multiutility.array_file import Arrays
 from multiutility.arrays import BoolArray, FloatArray, IndexArray, check_range
-from multiutility.learning.optimizers.planes import Slots, combine_slots, exchange, slot_of, slot_products
+from multiutility.learning.optimizers.planes import (
+    Slots,
+    combine_slots,
+    exchange,
+    slot_of,
+    slot_products,
+    swapped,
+)
 from multiutility.learning.optimizers.risk import Plane, Risk
 from multiutility.memory import make_room
 
@@ -103,9 +110,7 @@ class Bundle:
         self.used[block, slot] = True
         self.losses[block, slot] = cost * plane.loss
         self.pairwise[block, slot] = cost * (self.anchors[block].pairwise - plane.pairwise)
-        nodes = difference(self.anchors[block], plane, self.rest[block].shape, self.risk.dtype)
-        image = self.risk.kernel(block, nodes)
-        products = cost * self.values(block, image)
+        products = cost * self.values(block, self.risk.swap(block, self.anchors[block], plane))
         self.gram[block, slot] = self.gram[block, :, slot] = products
 
     def _free_slot(self, block: int) -> int:
@@ -129,7 +134,8 @@ class Bundle:
     def recenter(self, block: int, anchor: Plane) -> FloatArray:
         """Measure the block from another labeling; return by how much its matrix [V, K] has changed."""
         old, cost = self.anchors[block], self.risk.costs[block]
-        shift: FloatArray = cost * difference(anchor, old, self.rest[block].shape)
+        n_labels = self.risk.layout.n_labels
+        shift: FloatArray = cost * swapped(anchor.labels, old.labels, n_labels, np.float64)
         image = self.risk.kernel(block, shift)
         products = np.where(self.used[block], self.values(block, image), 0.0)
         both = np.outer(self.used[block], self.used[block])
@@ -151,13 +157,3 @@ class Bundle:
         pairwise = self.pairwise[batch]
         gram = company * (self.gram[batch] + pairwise @ pairwise.transpose(0, 2, 1))
         return exchange(self.coefficients[batch], gradients, gram, self.used[batch], n_steps)
-
-
-def difference(
-    first: Plane, second: Plane, shape: tuple[int, ...], dtype: DTypeLike = np.float64
-) -> NDArray[Any]:
-    """``onehot(first) - onehot(second)``, [V, K]."""
-    matrix, nodes = np.zeros(shape, dtype), np.arange(shape[0])
-    matrix[nodes, first.labels] = 1
-    matrix[nodes, second.labels] -= 1
-    return matrix

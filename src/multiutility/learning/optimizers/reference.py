@@ -11,6 +11,16 @@ from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.learning.optimizers.planes import Slots
 
 
+def scores(rows: NDArray[Any], features: NDArray[Any]) -> NDArray[Any]:
+    """Scores [V, K] of nodes with features [V, D], for weights [K, D]."""
+    return np.asarray(features @ rows.T)
+
+
+def lift(nodes: NDArray[Any], features: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write ``nodes.T @ features`` [K, D] to ``out``, for [V, K] and [V, D]."""
+    np.matmul(nodes.T, features, out=out)
+
+
 def label_sums(matrix: NDArray[Any], labelings: IndexArray) -> FloatArray:
     """Sums [M] of the elements that labelings [M, V] pick from a matrix on the nodes [V, K]."""
     return np.asarray(matrix[np.arange(len(matrix)), labelings].sum(axis=1, dtype=np.float64))
@@ -33,6 +43,14 @@ def slot_products(slots: Slots, matrix: NDArray[Any]) -> FloatArray:
 def combine_slots(slots: Slots, coefficients: FloatArray, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Return the combination of the slots' matrices by coefficients [P], [V, K]."""
     return np.tensordot(coefficients, matrices(slots), 1).astype(dtype)
+
+
+def swap_labels(
+    symmetric: NDArray[Any], first: IndexArray, second: IndexArray, n_labels: int
+) -> NDArray[Any]:
+    """Return ``symmetric @ (onehot(first) - onehot(second))`` [V, K], for labelings [V] and [V, V]."""
+    one_hot = np.eye(n_labels, dtype=symmetric.dtype)
+    return np.asarray(symmetric @ (one_hot[first] - one_hot[second]))
 
 
 def slot_of(slots: Slots, labels: IndexArray) -> int:

@@ -81,6 +81,9 @@ class Risk(Remembering, Protocol):
     def kernel(self, block: int, nodes: NDArray[Any]) -> NDArray[Any]:
         """Return ``X X^T nodes`` [V, K] of a matrix on the block's nodes [V, K]."""
 
+    def swap(self, block: int, first: Plane, second: Plane) -> NDArray[Any]:
+        """Return ``X X^T (onehot(first) - onehot(second))`` [V, K] of the labelings of two planes."""
+
 
 def objective(risk: Risk, weights: FloatArray) -> float:
     """Return the primal objective, ``|w|^2 / 2 + risk(w)``; with an approximate oracle, a lower estimate."""

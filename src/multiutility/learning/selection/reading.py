@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from multiutility.annotations import Joint
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import BoolArray, FloatArray, IndexArray
 from multiutility.learning.selection.regression import unit_rows
+from multiutility.learning.starts.logarithms import log_softmax
 from multiutility.problem import LabelingProblem
 
 # Logarithms of probabilities are not less than this: a model is never that sure.
@@ -92,6 +94,21 @@ class Known(NamedTuple):
         """
         counts = np.where(self.clues.possible, self.truth, 0.0)
         return len(counts) * counts / max(float(counts.sum()), 1e-12)
+
+
+class Sums(NamedTuple):
+    """How much true labels count [V, K], and nodes [V, 1]; and of the possible labels the places."""
+
+    counts: FloatArray
+    of_nodes: FloatArray
+    of_possible: FloatArray
+    possible: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, known: Known) -> Self:
+        """Add up what is known of an example, once for all steps of a fit."""
+        counts, possible = known.counts, np.flatnonzero(known.clues.possible)
+        return cls(counts, counts.sum(axis=1, keepdims=True), counts.ravel()[possible], possible)
 
 
 @singledispatch
@@ -222,16 +239,16 @@ class Reading:
 
     def loss(self, known: Known) -> float:
         """Minus the logarithm of the probability of the true labels; an example counts as its nodes do."""
-        counts = known.counts
-        logs = log_softmax(self._scores(known.clues), axis=1)
-        return -float(counts[known.clues.possible] @ logs[known.clues.possible])
+        counted = Sums.of(known)
+        logs = log_softmax(self._scores(known.clues))
+        return -float(counted.of_possible @ logs.ravel()[counted.possible])
 
     def _refitted(self, prior: Reading, known: Sequence[Known], firmness: float, alike: float) -> Reading:
         """Return a conditional logit, from this one on, whose weights stay near those of a prior."""
         n_clues, n_labels = known[0].clues.terms.shape[0], known[0].truth.shape[1]
         said = np.any([one.clues.terms.any(axis=(1, 2)) for one in known], axis=0)
         free = (np.isin(self.names, BY_LABEL) & said)[:, np.newaxis]
-        counts = [one.counts for one in known]
+        sums = [Sums.of(one) for one in known]
 
         def reading(flat: FloatArray) -> Reading:
             return Reading(self.names, flat[:n_clues], free * flat[n_clues:].reshape(n_clues, n_labels))
@@ -241,10 +258,10 @@ class Reading:
             away, own = tried.weights - prior.weights, free * flat[n_clues:].reshape(n_clues, n_labels)
             loss = firmness * float(away @ away) / 2 + alike * float(np.vdot(own, own)) / 2
             shared, single = firmness * away, alike * own
-            for one, count in zip(known, counts, strict=True):
-                logs = log_softmax(tried._scores(one.clues), axis=1)
-                loss -= float(count[one.clues.possible] @ logs[one.clues.possible])
-                residual = np.exp(logs) * count.sum(axis=1, keepdims=True) - count
+            for one, counted in zip(known, sums, strict=True):
+                logs = log_softmax(tried._scores(one.clues))
+                loss -= counted.of_possible @ logs.ravel()[counted.possible]
+                residual = np.exp(logs) * counted.of_nodes - counted.counts
                 slopes = np.einsum("fvk,vk->fk", one.clues.terms, residual)
                 shared, single = shared + slopes.sum(axis=1), single + free * slopes
             return loss, np.concatenate((shared, single.ravel()))
@@ -257,7 +274,8 @@ class Reading:
     def _scores(self, clues: Clues) -> FloatArray:
         scores = np.tensordot(self.weights, clues.terms, 1)
         if self.own is not None:
-            scores = scores + np.einsum("fk,fvk->vk", self.own, clues.terms)
+            some = self.own.any(axis=1)
+            scores = scores + np.einsum("fk,fvk->vk", self.own[some], clues.terms[some])
         return np.where(clues.possible, scores, -np.inf)
 
     @property

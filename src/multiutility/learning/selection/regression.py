@@ -13,6 +13,7 @@ from scipy.special import softmax
 
 from multiutility.annotations.expected import tilted_shares
 from multiutility.arrays import FloatArray
+from multiutility.learning.optimizers.planes import Scores, lift
 from multiutility.learning.starts.locality import inverse_norms
 from multiutility.learning.starts.logarithms import log_softmax
 from multiutility.problem import LabelingProblem
@@ -91,11 +92,13 @@ def fit_logistic(
     shape = counts.shape[1], features.shape[1]
     ridges = ridges_of(shape, ridge)
 
+    gradient = np.empty(shape, np.float32)
+
     def value(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(shape)
-        logs = log_softmax(features @ weights.T.astype(np.float32))
+        logs = log_softmax(Scores(weights.astype(np.float32))(features))
         loss = float((ridges * weights**2).sum()) / 2 - float(np.vdot(counts, logs))
-        gradient = (np.exp(logs) * sums - counts).T @ features
+        lift(np.exp(logs) * sums - counts, features, gradient)
         return loss, (ridges * weights + gradient).ravel().astype(np.float64)
 
     first = np.zeros(shape) if start is None else start

@@ -13,7 +13,9 @@ from scipy.optimize import minimize
 
 from multiutility.annotations.expected import DECIDED, tilted_shares
 from multiutility.arrays import FloatArray
+from multiutility.learning.optimizers.planes import Scores, lift
 from multiutility.learning.selection.regression import Targets, ridges_of
+from multiutility.learning.starts.logarithms import highest
 
 # Hinges are rounded off by as much, in units of the loss of a node, so that they have a slope everywhere.
 ROUNDED = 0.1
@@ -38,21 +40,22 @@ def fit_hinges(
     margins = (losses - losses[rows, best][:, np.newaxis]).astype(np.float32)
     shares = (ROUNDED * weights).astype(np.float32)
     shape = losses.shape[1], features.shape[1]
-    ridges = ridges_of(shape, ridge)
+    ridges, gradient = ridges_of(shape, ridge), np.empty(shape, np.float32)
 
     def value(flat: FloatArray) -> tuple[float, FloatArray]:
-        violations = features @ flat.reshape(shape).T.astype(np.float32)
+        violations = Scores(flat.reshape(shape).astype(np.float32))(features)
         violations += margins - violations[rows, best][:, np.newaxis]
         violations /= ROUNDED
-        peaks = violations.max(axis=1)
+        peaks = highest(violations)
         violations -= peaks[:, np.newaxis]
         slopes = np.exp(violations, out=violations)
         sums = slopes.sum(axis=1)
         hinges = float(shares @ (peaks + np.log(sums)))
         slopes *= (shares / ROUNDED / sums)[:, np.newaxis]
         slopes[rows, best] -= shares / ROUNDED
+        lift(slopes, features, gradient)
         penalty = (ridges * flat.reshape(shape)).ravel()
-        return float(penalty @ flat) / 2 + hinges, penalty + (slopes.T @ features).ravel().astype(np.float64)
+        return float(penalty @ flat) / 2 + hinges, penalty + gradient.ravel().astype(np.float64)
 
     first = np.zeros(shape) if start is None else start
     found = minimize(value, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": n_steps})

@@ -14,13 +14,24 @@ from numpy.typing import NDArray
 from multiutility.arrays import FloatArray
 
 
+def highest(scores: NDArray[Any]) -> NDArray[Any]:
+    """Highest of each row [V] of scores [V, K]: NumPy takes two to three times as long along short rows.
+
+    >>> highest(np.array([[1.0, 3.0], [2.0, -np.inf]]))
+    array([3., 2.])
+    """
+    return np.asarray(np.ascontiguousarray(scores.T).max(axis=0))
+
+
 def log_softmax(scores: NDArray[Any]) -> NDArray[Any]:
-    """Logarithms [V, K] of the softmax of rows of finite scores [V, K], in their precision.
+    """Logarithms [V, K] of the softmax of rows of scores [V, K], in their precision.
+
+    Scores may be minus infinity, but not all of a row.
 
     >>> np.exp(log_softmax(np.log([[1.0, 3.0]])))
     array([[0.25, 0.75]])
     """
-    shifted = scores - scores.max(axis=1, keepdims=True)
+    shifted = scores - highest(scores)[:, np.newaxis]
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.special import expit
 from multiutility.annotations import Joint
 from multiutility.arrays import FloatArray, added
 from multiutility.learning.examples import Example
+from multiutility.learning.optimizers.planes import Scores, lift
 from multiutility.learning.starts.known_sizes import within_sizes
 from multiutility.learning.starts.locality import inverse_norms
 from multiutility.learning.starts.logarithms import log_softmax, logsumexp
@@ -29,19 +30,49 @@ LEAST_COVERED = 1.0
 HIGHEST = 100.0
 
 
+class Products:
+    """Products of the features of examples with weights [K, D], each computed once."""
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+        self._scores = Scores(rows)
+        self._found: dict[int, NDArray[Any]] = {}
+
+    def __call__(self, example: int, features: NDArray[Any]) -> NDArray[Any]:
+        """Return the product [V, K] of the features [V, D] of an example."""
+        if example not in self._found:
+            self._found[example] = self._scores(features)
+        return self._found[example]
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some examples, with all that the regression knows of them, but for their features and soft labels."""
+    """Some examples, with all that the regression knows of them, but for their features and soft labels.
+
+    Products at the last weights are kept: where the steps of a round end, soft labels are sharpened, and the
+    steps of the next one begin.
+    """
 
     examples: Sequence[Example]
     priors: list[FloatArray]
     sizes: list[FloatArray]
     least: list[dict[int, float]]
     scales: list[FloatArray]
+    _last: list[Products] = field(default_factory=list, init=False)
 
-    def scores(self, example: int, features: NDArray[Any], rows: NDArray[Any]) -> FloatArray:
+    def at(self, rows: NDArray[Any]) -> Products:
+        """Return the products at weights [K, D], of which there may be some already."""
+        if not (self._last and np.array_equal(self._last[0].rows, rows)):
+            self._last[:] = [Products(rows)]
+        return self._last[0]
+
+    def scores(self, example: int, features: NDArray[Any], products: Products) -> FloatArray:
         """Scores [V, K] of the labels of an example's nodes."""
-        return np.asarray(self.scales[example] * (features @ rows.T), dtype=np.float64)
+        return np.asarray(self.scales[example] * products(example, features), dtype=np.float64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What can be made again need not be sent.
+        return Part, (self.examples, self.priors, self.sizes, self.least, self.scales)
 
 
 def make_part(examples: Sequence[Example], factors: FloatArray, chances: FloatArray | None = None) -> Part:
@@ -70,12 +101,14 @@ def targets_of(part: Part, labels: Sequence[FloatArray], scale: FloatArray, whol
 def losses_of(part: Part, targets: Sequence[FloatArray], rows: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood of each example [n], and minus the gradient of their sum [K, D]."""
     losses, gradient = np.zeros(len(targets)), np.zeros(rows.shape)
+    products, lifted = part.at(rows), np.empty(rows.shape, rows.dtype)
     for n, target in enumerate(targets):
         features: NDArray[Any] = part.examples[n].problem.node_features
-        logs = log_softmax(part.scores(n, features, rows))
+        logs = log_softmax(part.scores(n, features, products))
         losses[n] = np.vdot(target, logs)
         residual = part.scales[n] * (target.sum(axis=1, keepdims=True) * np.exp(logs) - target)
-        gradient += residual.T.astype(features.dtype) @ features
+        lift(residual.astype(features.dtype), features, lifted)
+        gradient += lifted
     return losses, gradient
 
 
@@ -92,9 +125,9 @@ def sharpened(
     A label that open tags do not name counts by how likely it is there, and by how large it then is, which
     is estimated by the same number.
     """
-    found = []
+    found, products = [], part.at(rows)
     for n, (one, prior, least) in enumerate(zip(part.examples, part.priors, part.least, strict=True)):
-        scores = sharpness * part.scores(n, one.problem.node_features, rows)
+        scores = sharpness * part.scores(n, one.problem.node_features, products)
         scores = np.where(prior > 0, scores + log_reach(one), -np.inf)
         first = presence(one.annotation, chances)
         shares = raised(scores + 2 * np.log(first), one, least)
