@@ -705,6 +705,29 @@ def test_soft_labels_must_beat_masks_whatever_is_given(alpha: float | None, soft
     assert [one.alpha for one in found] == ([0.0, 0.1, 1.0] if alpha is None else [alpha])
 
 
+def test_masks_that_do_not_show_all_labels_are_not_heard_alone() -> None:
+    """They prefer what they teach; errors that are provable of what they do not show may object."""
+    plain, taught = (np.array(one) for one in ([[6.0, 4.0], [4.0, 6.0]], [[8.0, 2.0], [2.0, 8.0]]))
+    few, many = errors(2, 3, 2, 3), errors(5, 6, 5, 6)
+
+    def first(all_shown: bool, by_soft: list[Errors], by_read: list[Errors]) -> str:
+        class Told:
+            mixed_power = 0.25
+
+            def __init__(self) -> None:
+                self.all_shown = all_shown
+
+            def trial(self, start: str, weight: float, power: float) -> Trial:
+                matrix, found = (plain, by_soft) if start == SOFT else (taught, by_read)
+                return Trial(weight, power, [matrix] * 4, start, lambda: found)
+
+        return Trials.starts(cast(Trials, Told()), 0.1)[0]
+
+    assert first(True, few, many) == READ
+    assert first(False, few, many) == SOFT
+    assert first(False, many, few) == first(False, few, few) == READ
+
+
 def test_the_same_whatever_the_threads() -> None:
     problems, labelings = cloudy(0, 24)
     rest = [points(y, p) for y, p in zip(labelings[4:], problems[4:], strict=True)]

@@ -189,10 +189,12 @@ class Trials:
         """Ways to read weak annotations, the better first: as masks teach, or also as without masks.
 
         Few masks may show too few labels to teach anything. Then they cannot tell which is better either: if
-        they do not surely prefer what they teach, errors that are provable from weak annotations decide.
+        they do not surely prefer what they teach, errors that are provable from weak annotations decide. So
+        they do where masks that do not show all labels prefer it, but these errors surely speak against it.
         """
         soft, read = (self.trial(one, alpha, self.mixed_power) for one in (SOFT, READ))
-        if surely_better(soft.confusions, read.confusions):
+        heard = self.all_shown or not surely_fewer(read.errors, soft.errors)
+        if surely_better(soft.confusions, read.confusions) and heard:
             return (READ,)
         return (SOFT, READ) if rate_of(soft.errors) < rate_of(read.errors) else (READ,)
 
