@@ -32,7 +32,7 @@ from toy import toy_preset
 
 LANGUAGES = {"console", "math", "python", "sh", "text"}
 # Pages that experiments write.
-RESULTS = {"results.md", "gain.md"}
+RESULTS = {"gain.md", *(page for page in pages() if page.startswith("results/"))}
 # Programs that are not ours.
 ELSEWHERE = {"dask", "source"}
 PAGES = [page for page in pages() if commands(page)]
