@@ -159,6 +159,10 @@ def test_costs_are_counted(study: Study) -> None:
     assert costs.weak(images, 0, "tags+seeds") == 7
     assert costs.weak(images, 0, "tags+boxes") == 14
     assert costs.weak(images, 0, "tags+boxes+seeds") == 17
+    # Marks name their labels: nobody writes these once more.
+    assert costs.weak(images, 0, "points") == 9
+    assert Costs(scribbles=5).weak(images, 0, "scribbles") == 15
+    assert Costs(areas=4).weak(images, 0, "tags+areas") == 12
     with pytest.raises(ValueError, match="a box costs 0"):
         Costs(boxes=0)
 

@@ -82,8 +82,13 @@ def experiment(
     set_: SetOption = None,
     costs: Annotated[
         str,
-        typer.Option("--costs", help="Seconds for a tag, point, box and mask.", rich_help_panel=COSTS),
-    ] = "2,3,10,240",
+        typer.Option(
+            "--costs",
+            help="Seconds that you take for one, such as tags=2,seeds=3,boxes=10,mask=240; for the others, "
+            "what the studio assumes.",
+            rich_help_panel=COSTS,
+        ),
+    ] = "",
     minutes: Annotated[
         str,
         typer.Option(
@@ -195,20 +200,31 @@ def join(folder: Path, page: Path, overwrite: bool) -> None:
 
 def budget_of(costs: str, minutes: str) -> Budget:
     """Return the experiment on budgets with other costs."""
-    from multiutility.experiments.budget import Budget, Costs, bought
+    from multiutility.experiments.budget import Budget, Costs
 
-    parts, kinds = numbers("--costs", costs), bought()
-    if len(parts) != len(kinds):
-        *some, last = (f"a {kind.words.one}" for kind in kinds)
-        wanted = f"{len(kinds)} numbers, for {', '.join(some)} and {last}"
-        raise ValueError(f"--costs {costs!r}: expected {wanted}")
-    seconds = {kind.name: part for kind, part in zip(kinds, parts, strict=True)}
-    return Budget(Costs(**seconds), numbers("--minutes", minutes))
+    return Budget(Costs(**costs_of(costs)), numbers("--minutes", minutes))
+
+
+def costs_of(text: str) -> dict[str, float]:
+    """Return seconds by kind of annotation."""
+    from multiutility.experiments.budget import bought
+
+    names, found = [kind.name for kind in bought()], dict[str, float]()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = part.partition("=")
+        if name not in names or name in found:
+            wanted = f"NAME=SECONDS once for each, with NAME one of {', '.join(names)}"
+            raise ValueError(f"--costs {text!r}: {part!r} is not understood; expected {wanted}")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ValueError(f"--costs {text!r}: {value!r} is no number of seconds") from None
+    return found
 
 
 def budget_words(costs: str, minutes: str) -> list[str]:
     """Return the options of the experiment on budgets."""
-    return ["--costs", costs, *(["--minutes", minutes] if minutes else [])]
+    return [*(["--costs", costs] if costs else []), *(["--minutes", minutes] if minutes else [])]
 
 
 def gain_of(masks: str, mixes: str, folds: int) -> Gain:

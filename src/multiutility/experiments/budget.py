@@ -16,6 +16,7 @@ from multiutility.experiments.study import Study
 from multiutility.experiments.supervision import LabeledImages, Supervision
 from multiutility.kinds import BY_DETAIL, Kind
 from multiutility.kinds.mask import MASK
+from multiutility.kinds.tags import TAGS
 from multiutility.markdown import table
 from multiutility.vision.suggestions import SECONDS
 
@@ -27,7 +28,7 @@ PARTS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
 
 @dataclass(frozen=True, init=False)
 class Costs:
-    """Seconds for an annotation of each kind, such as ``boxes=10``: a tag, a point, a box, a mask."""
+    """Seconds for an annotation of each kind, such as ``boxes=10``: a tag, a point, a stroke, a mask."""
 
     seconds: Mapping[str, float]
 
@@ -47,10 +48,13 @@ class Costs:
         return self.seconds[MASK.name]
 
     def weak(self, images: LabeledImages, n: int, kinds: str) -> float:
-        """Seconds for the weak annotation of an image."""
+        """Seconds for the weak annotation of an image; who marks a label need not write its tag."""
         one = images.weak(n, kinds)
-        weak = [kind for kind in CHEAPEST if kind is not MASK]
-        return sum(self.seconds[kind.name] * kind.count(one.value(kind)) for kind in weak)
+        weak = [kind for kind in CHEAPEST if kind not in (MASK, TAGS)]
+        marked = {label for kind in weak for label in kind.labels(one.value(kind))}
+        written = len(set(TAGS.labels(one.tags)) - marked)
+        marks = sum(self.seconds[kind.name] * kind.count(one.value(kind)) for kind in weak)
+        return marks + written * self.seconds[TAGS.name]
 
     def __str__(self) -> str:
         first, *others = (kind for kind in bought() if kind is not MASK)
@@ -73,8 +77,12 @@ MIXES = (
     Mix("tags", "tags", 0.0),
     Mix("tags and points", "tags+seeds", 0.0),
     Mix("tags and boxes", "tags+boxes", 0.0),
+    Mix("tags and areas", "tags+areas", 0.0),
+    Mix("points in all segments", "points", 0.0),
+    Mix("scribbles in all segments", "scribbles", 0.0),
     Mix("half masks, half tags", "tags", 0.5),
     Mix("half masks, half tags and boxes", "tags+boxes", 0.5),
+    Mix("half masks, half points in all segments", "points", 0.5),
 )
 
 
