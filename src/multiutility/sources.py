@@ -27,6 +27,7 @@ SHOWING = frozenset(
         "experiments/results_page",
         "experiments/table1",
         "experiments/table2",
+        "experiments/ways",
         "tuning/page",
     ]
 )

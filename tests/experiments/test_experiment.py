@@ -188,12 +188,14 @@ def test_unknown_parameters_are_told(setup: Setup) -> None:
         replace(setup, changes={"c": 1})
 
 
-def write_page(folder: Path, name: str, code: str | None, rows: Sequence[dict[str, Any]] = ()) -> None:
+def write_page(
+    folder: Path, name: str, code: str | None, rows: Sequence[dict[str, Any]] = (), **about: Any
+) -> None:
     folder.mkdir(exist_ok=True, parents=True)
     (folder / f"{name}.md").write_text(f"## {name} on {folder.name}\n\n![Plot]({name}.png)\n")
     (folder / f"{name}.png").write_bytes(folder.name.encode())
     checks = [{"claim": "a", "holds": holds, "detail": ""} for holds in (True, False, None)]
-    found = {"data": "leaves", "command": f"make {name}", "rows": list(rows), "checks": checks}
+    found = {"data": "leaves", "command": f"make {name}", "rows": list(rows), "checks": checks, **about}
     (folder / f"{name}.json").write_text(json.dumps(found if code is None else {**found, "code": code}))
 
 
@@ -237,6 +239,28 @@ def test_pages_are_joined_with_their_plots(tmp_path: Path) -> None:
         join_pages(tmp_path / "docs" / "results" / "none", tmp_path / "x.md")
     # Pages that were written into the folder itself are not taken for experiments the next time.
     assert join_pages(place, place / "results.md") == join_pages(place, place / "results.md")
+
+
+def test_ways_to_learn_are_side_by_side(tmp_path: Path) -> None:
+    page, same = tmp_path / "results.md", {"train": "train", "test": "test", "quick": False}
+    ways = {
+        "a": ("paper", "paper", [row("tags", 5, 0.5, 0.4, 0.3), row("tags", 5, 0.7, 0.6, 0.5)]),
+        "b": ("deep", "auto", [row("tags", 5, 0.9, 0.8, None), row("none", "all", 1.0, 0.9, 0.8)]),
+        "c": ("deep", "paper", []),
+    }
+    for folder, (features, method, rows) in ways.items():
+        rows.append(row("tags", 0, 0.3, 0.2, 0.1, method="ridge"))
+        for one in rows:
+            one["parameters"] = {"method": method} if one["method"] == "ours" else {}
+        about = {"experiment": "table2", "features": features, "protocol": "paper" if rows[1:] else "msrc21"}
+        write_page(tmp_path / folder, "table2", "abc", rows, **same, **about)
+    join_pages(tmp_path, page)
+    lines = page.read_text().split("### Table 2")[1].splitlines()
+    assert len(page.read_text().split("### ")) == 2  # the third is alone with its protocol
+    assert lines[2] == "| annotations | masks | `paper`, paper | `deep`, auto | the paper's figures |"
+    assert lines[4] == "| tags | 5 | 0.600 / 0.500 / 0.400 | 0.900 / 0.800 / - | 0.478 / 0.273 |"
+    assert lines[5] == "| masks | all | - | 1.000 / 0.900 / 0.800 | 0.648 / 0.599 |"
+    assert "ridge" not in lines
 
 
 @pytest.mark.parametrize(("code", "why"), [("xyz", r"code xyz, .*table2.md by abc"), (None, "not known")])

@@ -105,7 +105,9 @@ def write_results(
 ) -> Finished:
     """Write all files of an experiment on one dataset."""
     setup, rows = study.setup, [result.row for result in results]
-    heading = f"## {report.title} ({setup.data.name}, {setup.features_name}, {setup.protocol})"
+    names = [setup.data.name, setup.features_name, setup.protocol]
+    names += [f"method {setup.changes['method']}"] if "method" in setup.changes else []
+    heading = f"## {report.title} ({', '.join(names)})"
     about = (
         f"{setup.data.name}: {len(study.images)} training images (`{setup.train}`), "
         f"{len(study.test.images)} test images (`{setup.test}`), features `{setup.features_name}`, "

@@ -18,6 +18,7 @@ from multiutility.experiments.confusions import MEASURES
 from multiutility.experiments.experiment import EXPERIMENTS
 from multiutility.experiments.gain import NAME as GAIN
 from multiutility.experiments.methods import OURS
+from multiutility.experiments.ways import side_by_side
 from multiutility.markdown import table
 from multiutility.tuning.page import BEGINNING
 
@@ -149,7 +150,7 @@ def summary(sources: Sequence[Source], page: Path, searched: bool) -> str:
             rows.append([link, dataset, *scores, checked(one.found)])
             link = ""
     columns = ["experiment", "dataset", "all masks", "few masks", "and weak", "weak alone", "checks"]
-    parts = [INTRODUCTION, table(columns, rows)]
+    parts = [INTRODUCTION, table(columns, rows), *side_by_side([one.found for one in sources])]
     if searched:
         parts.append(f"[How parameters were searched]({page.stem}/{SEARCHES}).")
     parts.append(f"All by code `{sources[0].found['code']}`.")
