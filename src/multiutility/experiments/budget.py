@@ -193,7 +193,7 @@ class Budget:
         )
         chosen = NextLabels(costs)
         sections = [table(heads, [*rows, ["**best**", *best]]), note, bought_table(lines)]
-        checks = [weak_pays(lines), chosen.check(sheet)]
+        checks = [weak_pays(lines), *chosen.checks(sheet)]
         return Report(self.title, [*sections, chosen.section(sheet)], checks, {"": draw})
 
     def best(self, lines: dict[str, dict[float, Runs]], minutes: float) -> str:

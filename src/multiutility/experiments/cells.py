@@ -193,7 +193,8 @@ def task_key(study: Study, task: Task) -> str:
     """Hash of all that an outcome depends on."""
     names = study.images.names
     masks, weak = ([names[n] for n in part] for part in (task.choice.masks, task.choice.weak))
-    content = [VERSION, study.key, task.method, task.kinds, masks, weak, dict(task.parameters)]
+    parts = [[[names[n], own] for n, own in task.choice.parts]] if task.choice.parts else []
+    content = [VERSION, study.key, task.method, task.kinds, masks, weak, dict(task.parameters), *parts]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

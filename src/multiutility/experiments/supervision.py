@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,12 +40,22 @@ KINDS = (
 AREA_NOISE = 0.2
 
 
+# Mixes that have all there is of a kind.
+ALL_OF = {"tags": "points", "seeds": "points", "boxes": "tags+boxes", "scribbles": "scribbles"}
+# A kind of annotation of an image: of one label, or of all that it has.
+Part: TypeAlias = tuple[str, int | None]
+
+
 @dataclass(frozen=True)
 class Supervision:
-    """Which images, by number, keep their masks, and which get weak annotations; others are left out."""
+    """Which images, by number, keep their masks, and which get weak annotations; others are left out.
+
+    Of the latter, those with ``parts`` have these, and the others are all annotated alike.
+    """
 
     masks: tuple[int, ...]
     weak: tuple[int, ...]
+    parts: tuple[tuple[int, tuple[Part, ...]], ...] = ()
 
 
 class LabeledImages:
@@ -108,9 +119,27 @@ class LabeledImages:
     def annotated(self, kinds: str, choice: Supervision) -> list[AnnotatedPhoto]:
         """Return the images of a choice with their annotations, those with masks first."""
         found = [AnnotatedPhoto(self.photo(n), partial(self.full_annotation, n)) for n in choice.masks]
+        own = dict(choice.parts)
         for n in choice.weak:
-            found.append(AnnotatedPhoto(self.photo(n), partial(self.weak, n, kinds)))
+            make = partial(self.partly, n, own[n]) if n in own else partial(self.weak, n, kinds)
+            found.append(AnnotatedPhoto(self.photo(n), make))
         return found
+
+    def partly(self, n: int, parts: Sequence[Part]) -> PixelAnnotation:
+        """Return the annotation of an image that has some kinds, each of one label or of all."""
+        names = dict.fromkeys(name for name, _ in parts)
+        found = {name: [self.part_of(n, part) for part in parts if part[0] == name] for name in names}
+        return PixelAnnotation(**{name: joined(values) for name, values in found.items()})
+
+    def part_of(self, n: int, part: Part) -> Any:
+        """Return what an image has of a kind, or of one label of it."""
+        name, label = part
+        every = getattr(self.weak(n, ALL_OF[name]), name)
+        if label is None:
+            return every
+        if isinstance(every, tuple):
+            return tuple(entry for entry in every if entry.label == label)
+        return np.where(every == label + 1, every, np.uint8(0))
 
     def full_annotation(self, n: int) -> PixelAnnotation:
         """Return the annotation of an image by its mask."""
@@ -162,6 +191,17 @@ def wanted(kinds: str) -> dict[str, bool]:
         raise ValueError(f"weak annotations are {kinds!r}: expected one of {', '.join(KINDS[1:])}")
     parts = PARTS.get(kinds, kinds).split("+")
     return {kind: kind in parts for kind in WEAKENED}
+
+
+def joined(values: Sequence[Any]) -> Any:
+    """Return several values of a kind as one: entries one after the other, or strokes of different labels.
+
+    >>> joined([("a",), ("b", "c")]), joined([np.array([0, 1]), np.array([2, 0])])
+    (('a', 'b', 'c'), array([2, 1]))
+    """
+    if isinstance(values[0], tuple):
+        return tuple(entry for value in values for entry in value)
+    return np.maximum.reduce(values)
 
 
 def larger(boxes: Sequence[PixelBox], kinds: str, shape: Sequence[int]) -> tuple[PixelBox, ...]:
