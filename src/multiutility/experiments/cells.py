@@ -22,6 +22,8 @@ from multiutility.experiments.workers import Task, outcomes
 from multiutility.sources import code_digest
 
 Full: TypeAlias = int | Literal["all"]
+# Parameters other than the defaults, by name.
+Changes: TypeAlias = tuple[tuple[str, float | str], ...]
 
 VERSION = 3  # of the files
 KEY_DIGITS, CODE_DIGITS = 32, 16
@@ -40,7 +42,7 @@ class Cell:
     full: Full
     seed: int
     method: str = OURS
-    changes: tuple[tuple[str, float | str], ...] = ()
+    changes: Changes = ()
     choice: Supervision | None = None
     about: tuple[tuple[str, Any], ...] = ()
 

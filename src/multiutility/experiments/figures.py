@@ -210,7 +210,7 @@ def series_of(name: str, line: Mapping[float, Runs], by_images: bool = False) ->
     known = {place: runs for place, runs in line.items() if runs}
     scores = [runs.scores for runs in known.values()]
     values = [(one.accuracy, one.mean_recall) for one in scores]
-    spreads = [(one.accuracy_spread, one.recall_spread) for one in scores]
+    spreads = [(float(one.spreads[0]), float(one.spreads[1])) for one in scores]
     if by_images:
         spreads = [standard_errors(runs.test)[:2] for runs in known.values()]
     return Series(name, list(known), values, spreads)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from multiutility.datasets.files import replacing
 
@@ -19,6 +19,7 @@ MEASURES = ("accuracy", "mean recall", "mean IoU")
 N_PAPER = 2
 # Colors that people with color blindness can tell apart (Okabe and Ito).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES = ("-", "--", ":")
 
 
 # Draws a measure, by its number, onto axes.
@@ -39,12 +40,12 @@ def curves(series: Sequence[Series], x_label: str, title: str, log_x: bool = Fal
     """Return what draws curves with error bars, one panel for each measure."""
 
     def draw(axes: Axes, measure: int) -> None:
-        for color, one in zip(COLORS, series, strict=False):
+        for number, one in enumerate(series):
+            turn, place = divmod(number, len(COLORS))
             values = [pair[measure] for pair in one.values]
             spreads = [pair[measure] for pair in one.spreads]
-            axes.errorbar(
-                one.x, values, spreads, color=color, marker="o", markersize=4, capsize=3, label=one.name
-            )
+            look: dict[str, Any] = {"color": COLORS[place], "linestyle": LINES[turn % len(LINES)]}
+            axes.errorbar(one.x, values, spreads, **look, marker="o", markersize=4, capsize=3, label=one.name)
         if log_x:
             places = sorted({place for one in series for place in one.x})
             axes.set_xscale("log")

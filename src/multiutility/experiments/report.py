@@ -9,32 +9,44 @@ from typing import Any
 
 import numpy as np
 
-from multiutility.experiments.cells import CellResult, Full
+from multiutility.arrays import FloatArray
+from multiutility.experiments.cells import CellResult, Changes, Full
 from multiutility.experiments.confusions import Confusions, Difference, difference
 from multiutility.experiments.methods import OURS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
-    """Mean and standard deviation of both measures, over seeds."""
+    """Means and standard deviations [3] of ``confusions.MEASURES`` over seeds."""
 
     n_runs: int
-    accuracy: float
-    accuracy_spread: float
-    mean_recall: float
-    recall_spread: float
+    means: FloatArray
+    spreads: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy."""
+        return float(self.means[0])
+
+    @property
+    def mean_recall(self) -> float:
+        """Mean of mean recalls."""
+        return float(self.means[1])
 
     @property
     def text(self) -> str:
-        """Return both measures, with what the seeds differ by.
+        """Return all measures, with what the seeds differ by.
 
-        >>> Scores(3, 0.75, 0.01, 0.5, 0.02).text, Scores(1, 0.75, 0.0, 0.5, 0.0).text
-        ('0.750 ± 0.010 / 0.500 ± 0.020', '0.750 / 0.500')
+        >>> means, spreads = np.array([0.75, 0.5, 0.25]), np.array([0.01, 0.02, 0.03])
+        >>> Scores(3, means, spreads).text
+        '0.750 ± 0.010 / 0.500 ± 0.020 / 0.250 ± 0.030'
+        >>> Scores(1, means, 0 * spreads).text
+        '0.750 / 0.500 / 0.250'
         """
-        if self.n_runs == 1:
-            return f"{self.accuracy:.3f} / {self.mean_recall:.3f}"
-        first = f"{self.accuracy:.3f} ± {self.accuracy_spread:.3f}"
-        return f"{first} / {self.mean_recall:.3f} ± {self.recall_spread:.3f}"
+        return " / ".join(
+            f"{mean:.3f}" + (f" ± {spread:.3f}" if self.n_runs > 1 else "")
+            for mean, spread in zip(self.means.tolist(), self.spreads.tolist(), strict=True)
+        )
 
 
 class Runs:
@@ -64,7 +76,7 @@ class Runs:
     @property
     def means(self) -> list[float]:
         """All measures on test images, in the order of ``confusions.MEASURES``."""
-        found: list[float] = np.mean([one.scores for one in self.test], axis=0).tolist()
+        found: list[float] = self.scores.means.tolist()
         return found
 
     @property
@@ -84,21 +96,9 @@ class Runs:
 
 def scores_of(confusions: Sequence[Confusions]) -> Scores:
     """Return means and spreads; the spread of a single one is 0."""
-    accuracies = [one.accuracy for one in confusions]
-    recalls = [one.mean_recall for one in confusions]
-    spread = np.std if len(confusions) == 1 else sample_deviation
-    return Scores(
-        len(confusions),
-        float(np.mean(accuracies)),
-        float(spread(accuracies)),
-        float(np.mean(recalls)),
-        float(spread(recalls)),
-    )
-
-
-def sample_deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation that a sample stands for."""
-    return float(np.std(values, ddof=1))
+    found = np.array([one.scores for one in confusions])
+    spreads = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(found.shape[1])
+    return Scores(len(found), found.mean(axis=0), spreads)
 
 
 class Sheet:
@@ -112,7 +112,7 @@ class Sheet:
         annotations: str,
         full: Full,
         method: str = OURS,
-        changes: tuple[tuple[str, float | str], ...] = (),
+        changes: Changes = (),
         about: tuple[tuple[str, Any], ...] = (),
     ) -> Runs:
         """Return the runs of a cell, one for each seed; none if it was not run."""
@@ -165,5 +165,5 @@ def text_of(runs: Runs) -> str:
 
 
 def pair_of(runs: Runs) -> tuple[float, float] | None:
-    """Return both measures, if there are any."""
+    """Return the measures of the paper, if there are any."""
     return (runs.scores.accuracy, runs.scores.mean_recall) if runs else None

@@ -100,7 +100,7 @@ def scores_table(sheet: Sheet, with_paper: bool) -> str:
             row.append(text_of(cell_runs(sheet, kinds, full)))
             row += [f"{paper[0]:.3f} / {paper[1]:.3f}" if paper else "-"] if with_paper else []
         rows.append(row)
-    note = "Accuracy / mean recall, ± standard deviation over subsets."
+    note = "Accuracy / mean recall / mean IoU, ± standard deviation over subsets."
     return f"{table(heads, rows)}\n\n{note}{PAPER_REMARK if with_paper else ''}"
 
 
