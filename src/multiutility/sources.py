@@ -25,6 +25,7 @@ SHOWING = frozenset(
         "experiments/plots",
         "experiments/report",
         "experiments/results_page",
+        "experiments/self_training",
         "experiments/table1",
         "experiments/table2",
         "experiments/ways",

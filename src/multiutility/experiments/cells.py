@@ -22,8 +22,6 @@ from multiutility.experiments.workers import Task, outcomes
 from multiutility.sources import code_digest
 
 Full: TypeAlias = int | Literal["all"]
-# Parameters other than the defaults, by name.
-Changes: TypeAlias = tuple[tuple[str, float | str], ...]
 
 VERSION = 3  # of the files
 KEY_DIGITS, CODE_DIGITS = 32, 16
@@ -42,7 +40,7 @@ class Cell:
     full: Full
     seed: int
     method: str = OURS
-    changes: Changes = ()
+    changes: tuple[tuple[str, float | str], ...] = ()
     choice: Supervision | None = None
     about: tuple[tuple[str, Any], ...] = ()
 

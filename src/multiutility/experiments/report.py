@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from multiutility.arrays import FloatArray
-from multiutility.experiments.cells import CellResult, Changes, Full
+from multiutility.experiments.cells import CellResult, Full
 from multiutility.experiments.confusions import Confusions, Difference, difference
 from multiutility.experiments.methods import OURS
+
+# Parameters of a cell other than the defaults, by name.
+Changes: TypeAlias = tuple[tuple[str, float | str], ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiutility.datasets.images import write_image
-from multiutility.experiments.cells import Cell, CellResult, Changes
+from multiutility.experiments.cells import Cell, CellResult
 from multiutility.experiments.methods import OURS, SELF_STRONG, SELF_WEAK
 from multiutility.experiments.plots import Dots, dots
-from multiutility.experiments.report import Check, Report, Runs, Sheet, pair_of, text_of
+from multiutility.experiments.report import Changes, Check, Report, Runs, Sheet, pair_of, text_of
 from multiutility.experiments.study import Study
 from multiutility.kinds.drawing import overlay, paint
 from multiutility.learning.multi_utility import ALPHA
