@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -713,6 +713,7 @@ def test_masks_that_do_not_show_all_labels_are_not_heard_alone() -> None:
     def first(all_shown: bool, by_soft: list[Errors], by_read: list[Errors]) -> str:
         class Told:
             mixed_power = 0.25
+            told = (READ, SOFT)
 
             def __init__(self) -> None:
                 self.all_shown = all_shown
@@ -726,6 +727,27 @@ def test_masks_that_do_not_show_all_labels_are_not_heard_alone() -> None:
     assert first(True, few, many) == READ
     assert first(False, few, many) == SOFT
     assert first(False, many, few) == first(False, few, few) == READ
+
+
+def test_masks_that_show_few_labels_do_not_teach_what_a_sample_tells() -> None:
+    """Points and strokes of all labels say what these look like; masks without most of them say less."""
+    problems, labelings = cloudy(0, 40, noise=0.2)
+    rng, center = np.random.default_rng(5), np.random.default_rng(99).standard_normal((3, 12))[0]
+    for n in range(5):
+        nodes = center + 0.6 * rng.standard_normal((12, 12))
+        problems[n] = LabelingProblem(nodes, [[n, n + 1] for n in range(11)], np.ones((11, 1)))
+    one = [np.zeros_like(y) for y in labelings[:5]]
+    pointed = [points(y, p) for y, p in zip(labelings[5:], problems[5:], strict=True)]
+    drawn = [strokes_of(y, [0.02, 0.01, 0.01]) for y in labelings[5:]]
+
+    def facts(full: list[Labels], weak: Sequence[Annotation]) -> dict[str, Any]:
+        return dict(choose(make_examples(problems, [*fulls(full, 3), *weak]), [[]] * 40, soft_start).facts)
+
+    for weak, name in ((pointed, "points"), (drawn, "strokes")):
+        told = facts(one, weak)
+        assert told["start"] == name
+        assert {one["start"] for one in told["trials"]} == {"masks only", name}
+        assert facts(labelings[:5], weak)["start"] != name
 
 
 def test_the_same_whatever_the_threads() -> None:
@@ -770,6 +792,11 @@ def test_without_full_labelings_provable_errors_decide() -> None:
     assert model.score(unseen, fulls(truth, 3)) > 0.85 * whole.score(unseen, fulls(truth, 3))
 
 
+def telling_tags(number: int) -> list[Annotation]:
+    """Tags of one of three labels each."""
+    return [Tags([n % 3], 3) for n in range(number)]
+
+
 def test_points_of_all_labels_are_a_sample() -> None:
     problems, labelings = cloudy(0, 8)
     clicked = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
@@ -780,9 +807,13 @@ def test_points_of_all_labels_are_a_sample() -> None:
     # Nothing need be said of other labels.
     open_points = [Joint([], [], one.seeds, n_labels=3) for one in clicked if isinstance(one, Joint)]
     assert choose(make_examples(problems, open_points), [[]] * 8, soft_start).facts["start"] == "points"
-    # A label without points, or most examples with tags alone: then errors that are provable decide.
+    # Nor need all examples have points, if tags are alike.
+    few = [*clicked[:3], *tags(labelings[3:], 3)]
+    assert choose(make_examples(problems, few), [[]] * 8, soft_start).facts["start"] == "points"
+    # A label without points, or few examples with points and others with tags that tell labels apart: then
+    # errors that are provable decide.
     partial = [points_but_for(2, y, p) for y, p in zip(labelings, problems, strict=True)]
-    for others in (partial, [*clicked[:3], *tags(labelings[3:], 3)]):
+    for others in (partial, [*clicked[:3], *telling_tags(5)]):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]
         assert f"points, {GUESSED}" not in facts["provable_error"]
@@ -865,8 +896,10 @@ def test_strokes_of_all_labels_are_a_sample() -> None:
     unknown = [strokes_of(y, [0.0] * 3) for y in labelings]
     partial = [strokes_of(np.where(y == 2, 1, y), [0.02] * 3) for y in labelings]
     partial[0] = Joint([0, 1, 2], [], [], n_labels=3)
-    # Or most examples have tags alone.
-    few = [*drawn[:3], *tags(labelings[3:], 3)]
+    # Or most examples have tags alone, which tell labels apart; it is for strokes to do that if they do not.
+    alike = choose(make_examples(problems, [*drawn[:3], *tags(labelings[3:], 3)]), [[]] * 8, soft_start)
+    assert alike.facts["start"] == "strokes"
+    few = [*drawn[:3], *telling_tags(5)]
     for others in (unknown, partial, few):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]

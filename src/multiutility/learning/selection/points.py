@@ -14,7 +14,7 @@ import numpy as np
 from multiutility.annotations import Joint
 from multiutility.annotations.annotation import Annotation
 from multiutility.arrays import FloatArray
-from multiutility.learning.selection.choice import LEAST_PLACES, MOST_WEAK, STEPS, Data, evenly
+from multiutility.learning.selection.choice import MOST_WEAK, STEPS, Data, evenly
 from multiutility.learning.selection.regression import Targets, fit_logistic, probabilities
 
 # Rare labels are favored by the power 1/2 of their inverse shares, as in soft labels: by shares as they are,
@@ -27,22 +27,21 @@ ROUNDS, SETTLED, LEAST_SHARE = 200, 1e-5, 1e-5
 def points_model(data: Data, ridge: float) -> FloatArray | None:
     """Regression on the nodes with points, for labels that are as frequent as features say of all nodes.
 
-    None unless half of the examples have points and name no label without one, and every label that is named
-    has some in a few of them.
+    None unless some examples have points of all labels that they name, and every label that is named anywhere
+    has a point. Those with less, such as tags, say with their features how frequent labels are.
     """
-    parts, n_pointed = list[Targets](), 0
+    parts = list[Targets]()
     n_labels = data.examples[0].annotation.n_labels
-    named, places = np.zeros(n_labels, dtype=np.bool_), np.zeros(n_labels)
+    named, shown = np.zeros((2, n_labels), dtype=np.bool_)
     for n in data.weak:
         certain = pointed(data, n)
         named |= data.clues(n).possible.any(axis=0)
-        places += certain.any(axis=0)
-        n_pointed += by_points_alone(data.annotation(n))
+        shown |= certain.any(axis=0)
         rows = np.flatnonzero(certain.any(axis=1))
         if len(rows):
             # Examples count alike, however many segments they have.
             parts.append(Targets(data.features(n)[rows], certain[rows] / len(rows)))
-    if 2 * n_pointed < len(data.weak) or (places[named] < LEAST_PLACES).any():
+    if not parts or (named & ~shown).any() or not n_pointed(data):
         return None
     model = fit_logistic(parts, ridge, n_steps=STEPS)
     sampled = np.sum([part.counts.sum(axis=0) for part in parts], axis=0)
@@ -50,6 +49,11 @@ def points_model(data: Data, ridge: float) -> FloatArray | None:
     shares = shares_of(data, model, sampled)
     model[:, -1] += np.where(named, FAVOR * np.log(shares) - np.log(np.maximum(sampled, LEAST_SHARE)), 0.0)
     return model
+
+
+def n_pointed(data: Data) -> int:
+    """How many examples have points of all labels that they name."""
+    return sum(by_points_alone(data.annotation(n)) for n in data.weak)
 
 
 def by_points_alone(annotation: Annotation) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from multiutility.annotations import Joint
 from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.choice import GUESSED, LEAST_PLACES, STEPS, Data
+from multiutility.learning.selection.choice import GUESSED, STEPS, Data
 from multiutility.learning.selection.regression import Targets, fit_logistic
 
 
@@ -35,23 +35,26 @@ def drawn_of(example: Example) -> FloatArray | None:
     return drawn if drawn.any() else None
 
 
+def n_drawn(data: Data) -> int:
+    """How many examples have strokes."""
+    return sum(drawn_of(data.examples[n]) is not None for n in data.weak)
+
+
 def strokes_model(data: Data, ridge: float) -> FloatArray | None:
     """Regression on the nodes that are drawn on, each of which counts by how much is drawn there.
 
     So labels are as frequent as they are drawn, which is about how large they are, and hardly any that are
-    rare are favored. None unless every label that is named somewhere has strokes, and half of the examples
-    have some: of others, more may be told by what else they have.
+    rare are favored. None unless every label that is named somewhere has strokes.
     """
-    named = np.zeros(data.examples[0].annotation.n_labels, dtype=np.bool_)
-    places = np.zeros(len(named))
+    named, shown = np.zeros((2, data.examples[0].annotation.n_labels), dtype=np.bool_)
     parts = []
     for n in data.weak:
         named |= data.clues(n).possible.any(axis=0)
         drawn = drawn_of(data.examples[n])
         if drawn is not None:
             rows = np.flatnonzero(drawn.any(axis=1))
-            places += (drawn > 0).sum(axis=0)
+            shown |= drawn.any(axis=0)
             parts.append(Targets(data.features(n)[rows], drawn[rows]))
-    if 2 * len(parts) < len(data.weak) or (places[named] < LEAST_PLACES).any():
+    if not parts or (named & ~shown).any():
         return None
     return fit_logistic(parts, ridge, GUESSED, n_steps=STEPS)

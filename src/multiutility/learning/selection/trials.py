@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from multiutility.arrays import BoolArray, FloatArray
-from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, STEPS, evenly
+from multiutility.learning.selection.choice import FEW_STEPS, GUESSED, MOST_WEAK, STEPS, Data, evenly
 from multiutility.learning.selection.evidence import TOLERATED, Estimate, improves, scores, surely_better
+from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.provable import Errors, rate_of, surely_fewer
 from multiutility.learning.selection.reader import Reader
 from multiutility.learning.selection.regression import Targets
@@ -31,6 +32,22 @@ ALONE, READ, SOFT = "masks only", "read by the masks", "soft labels"
 def no_errors() -> list[Errors]:
     """Nothing is proved."""
     return []
+
+
+def named_by(data: Data) -> BoolArray:
+    """Labels [K] that weak annotations name."""
+    return np.asarray(np.any([data.clues(n).possible.any(axis=0) for n in data.weak], axis=0))
+
+
+def shows_all(masks: Masks) -> bool:
+    """Whether full labelings show all labels that weak annotations name."""
+    return not (named_by(masks.data) & ~masks.shown(None)).any()
+
+
+def shows_half(masks: Masks) -> bool:
+    """Whether full labelings show at least half of the labels that weak annotations name."""
+    named = named_by(masks.data)
+    return bool(2 * (named & masks.shown(None)).sum() >= named.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +103,12 @@ class Trials:
     @cached_property
     def named(self) -> BoolArray:
         """Labels [K] that weak annotations name."""
-        return np.asarray(np.any([self.data.clues(n).possible.any(axis=0) for n in self.data.weak], axis=0))
+        return named_by(self.data)
 
     @cached_property
     def all_shown(self) -> bool:
         """Whether masks show all labels that weak annotations name: only then they can speak for all."""
-        return not (self.named & ~self.masks.shown(None)).any()
+        return shows_all(self.masks)
 
     def _mixed_power(self) -> float:
         """Power of class weights beside weak annotations.
@@ -191,7 +208,10 @@ class Trials:
         Few masks may show too few labels to teach anything. Then they cannot tell which is better either: if
         they do not surely prefer what they teach, errors that are provable from weak annotations decide. So
         they do where masks that do not show all labels prefer it, but these errors surely speak against it.
+        Where masks teach nothing, there is one way.
         """
+        if READ not in self.told:
+            return tuple(self.told)
         soft, read = (self.trial(one, alpha, self.mixed_power) for one in (SOFT, READ))
         heard = self.all_shown or not surely_fewer(read.errors, soft.errors)
         if surely_better(soft.confusions, read.confusions) and heard:
@@ -205,13 +225,13 @@ def compare(trials: Trials, alpha: float | None, fixed: bool) -> tuple[Trial, li
     Return the best trial, and all. The first is of masks alone, unless ``alpha`` is given; the best is the
     last that beats all before. The more careful come first: a larger weight must be surely better than a
     smaller one, but the smallest one has the benefit of the doubt where most annotations have places and are
-    read as masks teach. Where weak annotations are used, class weights may be less, unless they are
+    not read as soft labels. Where weak annotations are used, class weights may be less, unless they are
     ``fixed``. A weight that is given is kept, but how annotations are read with it is judged all the same.
     """
     alphas = ALPHAS if alpha is None else (alpha,)
     for start in trials.starts(alphas[-1]):
         found = [trials.alone, *(trials.trial(start, one, trials.mixed_power) for one in alphas)]
-        best = best_trial(found, trials.all_shown, trials.placed and start == READ)
+        best = best_trial(found, trials.all_shown, trials.placed and start != SOFT)
         # Errors that are proved count labels alike, however large they are, and soft labels please them.
         spoiled = start == SOFT and trials.all_shown and lowers(trials.alone, best)
         if best.alpha > 0 and not spoiled:
