@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from learning import COST, SIFT_FLOW, Row
+from learning import COST, SIFT_FLOW, THREADS, Row
 from multiutility.learning import SSVM
 from multiutility.learning.cluster.sharded import ShardedFrankWolfe
 from multiutility.learning.optimizers.solution import Record
@@ -108,7 +108,9 @@ def process(*arguments: str) -> Iterator[None]:
     here = str(Path(__file__).parent)
     path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", *arguments]
-    found = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL)
+    # A worker has one core, as those that Dask's nannies start: they set the same.
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": path}
+    found = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         yield
     finally:

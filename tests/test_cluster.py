@@ -49,6 +49,12 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of few examples, so that there are several."""
+    monkeypatch.setattr(shards, "LEAST_EXAMPLES", 16)
+
+
 class Killer:
     """Kills a worker that is at work, after the first pass; another one takes its place when it can."""
 

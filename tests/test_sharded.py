@@ -18,7 +18,7 @@ from multiutility.layout import Layout
 from multiutility.learning import MultiUtilitySSVM
 from multiutility.learning.checkpoint import journal
 from multiutility.learning.checkpoint.file import CheckpointError
-from multiutility.learning.cluster import backends
+from multiutility.learning.cluster import backends, shards
 from multiutility.learning.cluster.shard import (
     Change,
     Settings,
@@ -27,6 +27,7 @@ from multiutility.learning.cluster.shard import (
     add_up,
     begin,
     combine,
+    examine,
     no_memory,
     sweep,
 )
@@ -38,6 +39,12 @@ from multiutility.learning.optimizers.solution import Record
 from multiutility.learning.starts.soft import soft_start
 from multiutility.parallel import Executor, Threads
 from multiutility.problem import LabelingProblem
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of few examples, so that there are several."""
+    monkeypatch.setattr(shards, "LEAST_EXAMPLES", 16)
 
 
 def sharded_risk(
@@ -87,6 +94,28 @@ def test_what_goes_to_a_worker_and_back_is_small() -> None:
     assert len(pickle.dumps(shard)) == fresh
     assert np.array_equal(once.change.nodes, again.change.nodes)
     assert all(np.array_equal(a, again.state[name]) for name, a in once.state.items())
+
+
+def test_steps_are_the_same_whether_the_shard_made_the_last_ones_or_not() -> None:
+    """What the oracle has seen stays with who has made steps; all others, and those who repeat, are told."""
+    problems, labelings = random_problems(1, 20)
+    examples = make_examples(problems, fulls(labelings))
+    shard = Shard(examples, slack_costs(examples, 2.0, 0.1), Exact())
+    anchors = [one.annotation.start(one.problem) for one in examples]
+    first = begin(shard, anchors, no_memory(shard), 4)
+    total = add_up(shard.risk.layout, first.change)
+    settings, order = Settings(None, exchanges=3, rehearsals=1, company=1.0), np.arange(12, dtype=np.int64)
+    second = sweep(shard, 0, first, total, order, settings)
+    total = combine(shard.risk.layout, total, True, second.change)
+    sent = pickle.dumps((shard, second, total))
+    weights = shard.risk.layout.projected(total.sum)
+    going_on = examine(shard, 0, second, total, weights, settings)
+    repeated = examine(shard, 0, second, total, weights, settings)
+    other, told, whole = pickle.loads(sent)
+    elsewhere = examine(other, 0, told, whole, weights, settings)
+    for found in (repeated, elsewhere):
+        assert found.change.nodes.tobytes() == going_on.change.nodes.tobytes()
+        assert all(np.array_equal(a, found.state[name]) for name, a in going_on.state.items())
 
 
 def test_parts_of_steps_never_lower_the_dual() -> None:

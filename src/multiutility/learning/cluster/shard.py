@@ -6,6 +6,7 @@ features.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,9 +23,13 @@ from multiutility.learning.cccp import Imputation, Imputer
 from multiutility.learning.examples import Example, make_instances
 from multiutility.learning.labeling_risk import AT_ONCE, LabelingRisk
 from multiutility.learning.optimizers.dual import Dual, ascend
+from multiutility.learning.optimizers.risk import Risk
 
 # Rounds of line searches along the directions of all shards.
 N_SEARCHES = 20
+# Blocks that rehearse at the same weights, at most, and as a part of a shard: many at once cost less, but too
+# many of a small shard save fewer passes.
+REHEARSED, REHEARSED_PART = 16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,8 @@ class Shard:
     kernel_bytes: float = np.inf
     # The last risk that was asked for, with its anchors: most often it is the next one, too.
     _last: list[tuple[Sequence[IndexArray], LabelingRisk]] = field(default_factory=list, init=False)
+    # What steps have made here last, with the risk that has seen what they have: it need not be told again.
+    _made: list[tuple[weakref.ref[NDArray[Any]], Risk]] = field(default_factory=list, init=False)
 
     @cached_property
     def risk(self) -> LabelingRisk:
@@ -56,6 +63,20 @@ class Shard:
             risk = risk.anchored(anchors)
             self._last[:] = [(anchors, risk)]
         return risk.with_memory(memory)
+
+    def after(self, before: Step) -> Risk:
+        """Return the risk as it was after some steps, for those that come next."""
+        # Taken away, as what it has seen will change: steps that are made again begin from what these say.
+        made, risk = self._made.pop() if self._made else (None, self.risk)
+        same = made is not None and made() is before.state["base"]
+        if same and self._last[0][0] is before.anchors:
+            return risk
+        return self.anchored(before.anchors, memory_of(before))
+
+    def keep(self, found: Step, risk: Risk) -> Step:
+        """Return steps, after which the risk is as it is."""
+        self._made[:] = [(weakref.ref(found.state["base"]), risk)]
+        return found
 
 
 class Change(NamedTuple):
@@ -99,7 +120,7 @@ class Total(NamedTuple):
 class Settings(NamedTuple):
     """How steps are made, see ``ShardedFrankWolfe``."""
 
-    batch_size: int
+    batch_size: int | None
     exchanges: int
     rehearsals: int
     company: float
@@ -112,7 +133,8 @@ def begin(shard: Shard, anchors: Sequence[IndexArray], memory: Arrays, n_slots: 
 
 def refresh(shard: Shard, number: int, before: Step, total: Total) -> Step:
     """Take a part of the last steps; the change is the sum of the shard's own variables, computed anew."""
-    return own_sum(taken(shard, number, before, total), before.anchors)
+    dual = taken(shard, number, before, total)
+    return shard.keep(own_sum(dual, before.anchors), dual.risk)
 
 
 def recenter(
@@ -137,15 +159,18 @@ def approach(shard: Shard, number: int, before: Step, total: Total) -> Step:
 def sweep(
     shard: Shard, number: int, before: Step, total: Total, order: NDArray[np.int64], settings: Settings
 ) -> Step:
-    """Make steps of some blocks, one mini-batch after another, as if the other shards stood still."""
+    """Make steps of some blocks, one mini-batch after another, as if the other shards stood still.
+
+    The others rehearse: those that have just moved would gain little.
+    """
     dual = taken(shard, number, before, total, settings.company)
     base, gap = dual.bundle.coefficients.copy(), 0.0
-    for batch in batches(order.tolist(), settings.batch_size):
+    for batch in batches(order.tolist(), n_together(dual, settings)):
         weights = dual.weights
         found = dual.risk.oracle(batch, weights)
         gap += step(dual, batch, found, weights, base, settings)
-    rehearse(dual, settings)
-    return stepped(dual, before.anchors, base, total, gap)
+    rehearse(dual, np.setdiff1d(range(dual.n_blocks), order).tolist(), settings)
+    return shard.keep(stepped(dual, before.anchors, base, total, gap), dual.risk)
 
 
 def examine(
@@ -157,11 +182,11 @@ def examine(
     for some in batches(range(dual.n_blocks), AT_ONCE):
         violations = dual.risk.oracle(some, weights)
         hinges += float(dual.risk.costs[list(some)] @ [found.hinge for found in violations])
-        for batch in batches(some, settings.batch_size):
+        for batch in batches(some, n_together(dual, settings)):
             found = [violations[n - some[0]] for n in batch]
             gap += step(dual, batch, found, weights, base, settings)
-    rehearse(dual, settings)
-    return stepped(dual, before.anchors, base, total, gap, hinges)
+    rehearse(dual, range(dual.n_blocks), settings)
+    return shard.keep(stepped(dual, before.anchors, base, total, gap, hinges), dual.risk)
 
 
 def evaluate(
@@ -226,6 +251,11 @@ def combine(layout: Layout, total: Total, first: bool, *changes: Change) -> Tota
     return Total(new, total.loss + float(parts @ losses), parts, gap if first else total.gap + gap, hinges)
 
 
+def n_together(dual: Dual, settings: Settings) -> int:
+    """Return how many blocks a mini-batch has."""
+    return settings.batch_size or min(16, max(1, dual.n_blocks // 32))
+
+
 def batches(blocks: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     """Cut blocks into mini-batches."""
     return (blocks[first : first + size] for first in range(0, len(blocks), size))
@@ -233,7 +263,7 @@ def batches(blocks: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 def taken(shard: Shard, number: int, before: Step, total: Total, company: float = 1.0) -> Dual:
     """Return the dual variables after the part of the steps that was taken, with the sum of all shards'."""
-    risk = shard.anchored(before.anchors, memory_of(before))
+    risk = shard.after(before)
     dual = Dual.from_arrays(risk, {**part(before.state, "bundle"), "sum": total.sum})
     base, coefficients = before.state["base"], dual.bundle.coefficients
     coefficients[...] = base + total.parts[number] * (coefficients - base)
@@ -259,10 +289,11 @@ def step(
     return float((hinges - inside).sum())
 
 
-def rehearse(dual: Dual, settings: Settings) -> None:
-    """Pass over all blocks without the oracle, with the planes that they have."""
+def rehearse(dual: Dual, blocks: Sequence[int], settings: Settings) -> None:
+    """Pass over blocks without the oracle, with the planes that they have."""
+    size = max(1, min(REHEARSED, dual.n_blocks // REHEARSED_PART))
     for _ in range(settings.rehearsals):
-        for batch in batches(range(dual.n_blocks), settings.batch_size):
+        for batch in batches(blocks, size):
             weights = dual.weights
             dual.exchange(batch, dual.risk.scores(batch, weights), weights, settings.exchanges)
 

@@ -34,11 +34,12 @@ class Variables:
 class ShardedFrankWolfe:
     """Block-coordinate Frank-Wolfe in all shards at once, see ``FrankWolfe``.
 
-    A pass has some rounds. In each, every shard steps with some of its blocks, and rehearses, from the same
-    weights; then that part of its steps is taken by which the dual rises most. So the dual never falls, and
-    what moves between shards is as large as the weights. In order that most steps can be taken, each shard
-    counts its own as if some others took the same (Ma et al. 2015); how many, is found on the way. The result
-    depends on the shards, but neither on who works on them, nor on how often something has to be repeated.
+    A pass has some rounds. In each, every shard steps with some of its blocks, and rehearses with the others,
+    from the same weights; then that part of its steps is taken by which the dual rises most. So the dual
+    never falls, and what moves between shards is as large as the weights. In order that most steps can be
+    taken, each shard counts its own as if some others took the same (Ma et al. 2015); how many, is found on
+    the way. The result depends on the shards, but neither on who works on them, nor on how often something
+    has to be repeated.
 
     Parameters
     ----------
@@ -47,9 +48,10 @@ class ShardedFrankWolfe:
     rounds : int
         Rounds of a pass: the more of them, the fewer passes, and the more often all wait for each other.
     rehearsals : int
-        Passes of a shard over its planes in each round, see ``FrankWolfe``: they save passes.
+        How often a shard goes over the planes of its other blocks in each round, see ``FrankWolfe``: that
+        saves passes.
     batch_size, planes, exchanges, check_every, average
-        As of ``FrankWolfe``; mini-batches are those of one shard.
+        As of ``FrankWolfe``; mini-batches are those of one shard, by default of one in 32 of its blocks.
     keep_every : int
         After so many passes, dual variables are fetched, so that not more than these have to be repeated when
         a worker is lost.
@@ -57,7 +59,7 @@ class ShardedFrankWolfe:
 
     max_passes: int = 400
     rounds: int = 4
-    batch_size: int = 1
+    batch_size: int | None = None
     planes: int = 10
     exchanges: int = 5
     rehearsals: int = 1
@@ -67,7 +69,7 @@ class ShardedFrankWolfe:
 
     def __post_init__(self) -> None:
         for name in ("max_passes", "rounds", "batch_size", "planes", "check_every", "keep_every"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: expected at least 1")
 
     def minimize(

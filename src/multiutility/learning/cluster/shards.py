@@ -21,8 +21,8 @@ from multiutility.parallel import Executor, Handle, parts
 
 T = TypeVar("T")
 
-# Examples of a shard, at least: shards of few know little of the others.
-LEAST_EXAMPLES = 16
+# Examples of a shard, at least: shards of few know little of the others, and take more passes.
+LEAST_EXAMPLES = 32
 
 
 class Shards:
