@@ -59,10 +59,8 @@ class Costs:
         return marks + written * self.seconds[TAGS.name]
 
     def __str__(self) -> str:
-        first, *others = (kind for kind in bought() if kind is not MASK)
-        told = [f"A {first.words.one} takes {self.seconds[first.name]:g} s"]
-        told += [f"a {kind.words.one} {self.seconds[kind.name]:g} s" for kind in others]
-        return f"{', '.join(told)} and the mask of an image {self.mask:g} s"
+        told = [f"{kind.words.one} {self.seconds[kind.name]:g}" for kind in bought() if kind is not MASK]
+        return f"Seconds for one: {', '.join(told)}, mask of an image {self.mask:g}"
 
 
 @dataclass(frozen=True)
