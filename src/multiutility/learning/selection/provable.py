@@ -41,21 +41,21 @@ class Errors(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Mean over labels of the part that is missed, or else wrong, or else merged.
+        """Mean over labels of the parts that are missed, wrong and merged.
 
-        What is missed cannot be wrong: a labeling that never has a label is as bad for it as can be, and not
-        better than one that finds a part of it and is often wrong.
+        A label that is never given is wholly wrong: a labeling with few labels would be right about all else.
 
         >>> rows = [[1.0, 0.0], [4.0, 2.0], [0.0, 3.0], [9.0, 6.0], [0.0, 1.0], [0.0, 4.0]]
-        >>> Errors(*np.array(rows)).rate  # 1 - 3/4 and 1 - 1/2 * 3/4
-        0.4375
+        >>> round(Errors(*np.array(rows)).rate, 4)
+        0.1667
         """
         named = self.asked > 0
         if not named.any():
             return 0.0
         pairs = (self.missed, self.asked), (self.wrong, self.given), (self.merged, self.seeds)
-        rates = [np.divide(a, b, out=np.zeros_like(b), where=b > 0)[named] for a, b in pairs]
-        return float(1.0 - np.mean(np.prod(1.0 - np.array(rates), axis=0)))
+        missed, wrong, merged = (np.divide(a, b, out=np.zeros_like(b), where=b > 0) for a, b in pairs)
+        wrong[self.given == 0] = 1.0
+        return float(np.mean([one[named] for one in (missed, wrong, merged)]))
 
 
 def rate_of(errors: Sequence[Errors]) -> float:
