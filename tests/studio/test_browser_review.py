@@ -151,7 +151,9 @@ def test_an_accepted_prediction_is_marked_not_scored_and_undone(studio: Studio) 
     page.wait_for_selector("text=still to be compared", state="detached")
     assert "2 pictures." in page.locator(".scores-page").inner_text()
     page.get_by_role("link", name="Gallery").click()
-    assert page.locator(f".cell[data-name={BARE}] .badge").all_inner_texts() == ["accepted mask"]
+    badge = page.locator(f".cell[data-name={BARE}] .badge")
+    badge.wait_for()
+    assert badge.all_inner_texts() == ["accepted mask"]
     # A mask that is painted anew is one of a person.
     page.goto(f"{studio.origin}/#/annotate/{BARE}/mask")
     page.wait_for_selector("canvas.picture")
