@@ -823,10 +823,10 @@ def test_points_of_all_labels_are_a_sample() -> None:
     # Nor need all examples have points, if tags are alike.
     few = [*clicked[:3], *tags(labelings[3:], 3)]
     assert choose(make_examples(problems, few), [[]] * 8, soft_start).facts["start"] == "points"
-    # A label without points, or few examples with points and others with tags that tell labels apart: then
-    # errors that are provable decide.
+    # A label without points, or few examples with points and others that say more, by tags that tell labels
+    # apart, or by places of some labels: then errors that are provable decide.
     partial = [points_but_for(2, y, p) for y, p in zip(labelings, problems, strict=True)]
-    for others in (partial, [*clicked[:3], *telling_tags(5)]):
+    for others in (partial, [*clicked[:3], *telling_tags(5)], [*clicked[:2], *partial[2:]]):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]
         assert f"points, {GUESSED}" not in facts["provable_error"]

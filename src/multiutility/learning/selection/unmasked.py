@@ -58,7 +58,7 @@ def unproven(
     nothing to choose: these are a sample of what there is. By folds of the training images of five datasets,
     the mean of accuracy, recall and IoU is 0.4 to 3.5 points higher than by the errors that strokes prove:
     these run along the middle of things, and do not tell what is taken for a thing around it. Where few
-    examples have them, and others have tags, which can be told apart by these alone, tags say more.
+    examples have them, others may say more: boxes, areas, or tags that tell labels apart.
     """
     start = soft_start(data.examples)
     data = replace(data, examples=opened(data.examples, start.chances), _clues={})
@@ -93,17 +93,19 @@ def unproven(
 class Sample(NamedTuple):
     """Strokes or points of all labels: a regression on these, and powers of class weights to go with it.
 
-    ``of_most`` says whether half of the examples have them, or more.
+    ``of_most`` says whether half of the examples have them, or more, and ``of_placed`` whether half of those
+    that say more than names.
     """
 
     name: str
     model: FloatArray
     powers: tuple[float, ...]
     of_most: bool
+    of_placed: bool
 
 
 def sampled(data: Data) -> Sample | None:
-    """Strokes of all labels, or points; None without, or if few have them and tags tell labels apart.
+    """Strokes of all labels, or points; None without, or if few have them and others may say more.
 
     Where much is drawn of a label, there is much of it, and the regression on strokes favors rare labels.
     Points are read with sizes that are nearer to the true ones, and leave a part of that to class weights.
@@ -115,9 +117,15 @@ def sampled(data: Data) -> Sample | None:
     ):
         model = fit(data, RIDGE)
         if model is not None:
-            found.append(Sample(name, model, (power,), 2 * count(data) >= len(data.weak)))
+            twice, n_placed = 2 * count(data), sum(says_more(data, n) for n in data.weak)
+            found.append(Sample(name, model, (power,), twice >= len(data.weak), twice >= n_placed))
     best = max(found, key=lambda one: one.of_most, default=None)
-    return None if best is None or not (best.of_most or confused_by_tags(data)) else best
+    return None if best is None or not (best.of_most or (best.of_placed and confused_by_tags(data))) else best
+
+
+def says_more(data: Data, n: int) -> bool:
+    """Whether an example says more than which labels it has: where they are, or how large."""
+    return data.clues(n).placed or len(data.examples[n].constraints.sizes) > 0
 
 
 def confused_by_tags(data: Data) -> bool:
