@@ -392,6 +392,7 @@ def test_scribble_erase_undo_reload(studio: Studio) -> None:
     page.wait_for_selector(".label-row.tagged:has-text('cow')")
     page.get_by_role("link", name="Gallery").click()
     cell = page.locator(f".cell[data-name={BARE}]")
+    cell.locator(".badge").first.wait_for()
     assert cell.locator(".badge").all_inner_texts() == ["scribbles", "tags"]
     assert f"{BARE}, 2 scribbles, tags: " in str(cell.get_attribute("aria-label"))
     cell.click()
