@@ -63,18 +63,17 @@ def unproven(
     start = soft_start(data.examples)
     data = replace(data, examples=opened(data.examples, start.chances), _clues={})
     sample, marks = sampled(data), dict[str, Sequence[float]]()
-    candidates, powers = dict[str, list[FloatArray]](), dict[str, tuple[float, ...]]()
     if sample is not None:
-        candidates[sample.name] = from_places(data, sample.model)
-        powers[sample.name] = sample.powers
+        candidates = {sample.name: from_places(data, sample.model)}
+        usual: tuple[float, ...] = (sample.power,)
     else:
-        others, marks = without_strokes(data, start)
-        candidates |= others
-        powers |= dict.fromkeys(others, unproven_balances(data, "certain places" in others))
+        candidates, marks = without_strokes(data, start)
+        usual = unproven_balances(data, "certain places" in candidates)
+    powers = usual if balance is None else (balance,)
     errors = {
         (name, power): held_out_errors(data, told, power)
         for name, told in candidates.items()
-        for power in (powers[name] if balance is None else (balance,))
+        for power in powers
     }
     best, power = fewest_errors(errors)
     facts = {
@@ -91,7 +90,7 @@ def unproven(
 
 
 class Sample(NamedTuple):
-    """Strokes or points of all labels: a regression on these, and powers of class weights to go with it.
+    """Strokes or points of all labels: a regression on these, and the power of class weights to go with it.
 
     ``of_most`` says whether half of the examples have them, or more, and ``of_placed`` whether half of those
     that say more than names.
@@ -99,7 +98,7 @@ class Sample(NamedTuple):
 
     name: str
     model: FloatArray
-    powers: tuple[float, ...]
+    power: float
     of_most: bool
     of_placed: bool
 
@@ -118,7 +117,7 @@ def sampled(data: Data) -> Sample | None:
         model = fit(data, RIDGE)
         if model is not None:
             twice, n_placed = 2 * count(data), sum(says_more(data, n) for n in data.weak)
-            found.append(Sample(name, model, (power,), twice >= len(data.weak), twice >= n_placed))
+            found.append(Sample(name, model, power, twice >= len(data.weak), twice >= n_placed))
     best = max(found, key=lambda one: one.of_most, default=None)
     return None if best is None or not (best.of_most or (best.of_placed and confused_by_tags(data))) else best
 
