@@ -711,9 +711,10 @@ def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
         held.append(route)
 
     page.route("**/marks", hold)
-    page.keyboard.press("1")
-    while not held:
-        page.wait_for_timeout(20)
+    with page.expect_request("**/marks"):  # which would not come if the key got lost: a loop would not end
+        page.keyboard.press("1")
+    page.wait_for_timeout(200)
+    assert held
     # Away and back, while the server has not heard of it yet.
     page.get_by_role("link", name="Gallery").click()
     page.locator(f".cell[data-name={BARE}]").click()
