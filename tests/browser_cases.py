@@ -16,7 +16,7 @@ from multiutility.datasets.images import read_mask
 from studio_cases import TOKEN
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
@@ -80,10 +80,26 @@ def drawn(page: Page) -> str:
 
 def redrawn(page: Page, before: str) -> None:
     """Wait until the picture looks different."""
+    becomes(page, lambda: drawn(page) != before, True)
+
+
+def becomes(page: Page, read: Callable[[], object], expected: object) -> None:
+    """Wait until what is read is as expected: pages are drawn a little after what caused it."""
     end = time.monotonic() + PATIENCE / 1000
-    while drawn(page) == before:
-        assert time.monotonic() < end, "the picture does not change"
+    while (found := read()) != expected and time.monotonic() < end:
         page.wait_for_timeout(20)
+    assert found == expected
+
+
+def holding(page: Page, path: str) -> list[Route]:
+    """Requests of a page that get no answer until somebody lets them go on."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(path, hold)
+    return held
 
 
 def drag(page: Page, *places: tuple[float, float]) -> None:

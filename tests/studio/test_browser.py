@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,12 @@ from browser_cases import (
     TRAINING,
     WIDTH,
     Studio,
+    becomes,
     center,
     drag,
     drawn,
     fingers,
+    holding,
     redrawn,
     saved,
     strokes,
@@ -38,7 +39,7 @@ from multiutility.vision.model_file import read_model
 from studio_cases import running, write_small_model
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from playwright.sync_api import Browser
 
 
 def test_label_undo_reload(studio: Studio) -> None:
@@ -102,11 +103,11 @@ def test_label_undo_reload(studio: Studio) -> None:
 
     page.reload()
     page.wait_for_selector("canvas.picture")
-    assert page.get_by_label("sky is in the picture").is_checked()
-    assert page.locator(".objects li").count() == 2
+    becomes(page, page.get_by_label("sky is in the picture").is_checked, True)
+    becomes(page, page.locator(".objects li").count, 2)
     page.get_by_role("link", name="Gallery").click()
     badges = page.locator(f".cell[data-name={BARE}] .badge")
-    assert badges.all_inner_texts() == ["mask", "boxes", "points", "tags"]
+    becomes(page, badges.all_inner_texts, ["mask", "boxes", "points", "tags"])
 
 
 def test_marks_of_several_labels_in_a_row(studio: Studio) -> None:
@@ -207,14 +208,14 @@ def test_images_are_chosen_by_kind_of_annotation(studio: Studio) -> None:
         "With scribbles",
         "With a mask",
     ]
-    assert kind.locator("option").all_inner_texts() == choices
+    becomes(page, kind.locator("option").all_inner_texts, choices)
     dataset = DatasetFolder(studio.folder)
     mixed = next(sample for sample in dataset if "boxes" in sample.kinds)
     for choice, count in zip(choices, (6, 3, 1, 0, 1, 0, 0, 2), strict=True):
         kind.select_option(choice)
-        page.wait_for_function(f"document.querySelectorAll('.cell').length === {count}")
+        becomes(page, page.locator(".cell").count, count)
     kind.select_option("With boxes")
-    assert page.locator(".badge").all_inner_texts() == ["boxes", "tags"]
+    becomes(page, page.locator(".badge").all_inner_texts, ["boxes", "tags"])
     told = page.locator(".cell").get_attribute("aria-label")
     n_boxes, n_tags = len(mixed.marks.boxes), len(mixed.marks.tags)
     words = ["boxes" if n_boxes == 1 else f"{n_boxes} boxes", "tags" if n_tags == 1 else f"{n_tags} tags"]
@@ -234,7 +235,7 @@ def test_two_windows_join_their_work(studio: Studio) -> None:
     two.keyboard.press("2")
     saved(two)
     assert set(DatasetFolder(studio.folder)[BARE].marks.tags) == {0, 1}
-    assert two.get_by_label("sky is in the picture").is_checked()
+    becomes(two, two.get_by_label("sky is in the picture").is_checked, True)
     for page, label, x in ((one, "3", 5), (two, "4", 122)):
         page.keyboard.press("m")
         page.wait_for_selector("canvas[data-regions]")
@@ -264,12 +265,14 @@ def test_areas_by_slider_and_number_undo_reload(studio: Studio) -> None:
     for key in ("1", "3", "c"):  # the tags sky and grass
         page.keyboard.press(key)
     rows = page.locator(".area-row")
-    assert [text.strip() for text in rows.locator(".name").all_inner_texts()] == ["sky", "grass"]
+    becomes(
+        page, lambda: [text.strip() for text in rows.locator(".name").all_inner_texts()], ["sky", "grass"]
+    )
     page.get_by_label("sky in percent", exact=True).fill("62.5")
     page.keyboard.press("Enter")
     saved(page)
     assert areas(studio) == {0: 0.625}
-    assert "37.5 % of the picture is left." in page.locator(".paint-panel:visible").inner_text()
+    page.wait_for_selector(".paint-panel:visible:has-text('37.5 % of the picture is left.')")
     page.get_by_label("grass in percent, slider").fill("30")
     saved(page)
     assert areas(studio) == {0: 0.625, 2: 0.3}
@@ -296,8 +299,8 @@ def test_areas_by_slider_and_number_undo_reload(studio: Studio) -> None:
     page.reload()
     page.wait_for_selector("canvas.picture")
     page.keyboard.press("c")
-    assert page.get_by_label("grass in percent", exact=True).input_value() == "37.5"
-    assert page.locator(".label-row:has-text('grass') .count").inner_text() == "38 %"
+    becomes(page, lambda: page.get_by_label("grass in percent", exact=True).input_value(), "37.5")
+    becomes(page, page.locator(".label-row:has-text('grass') .count").inner_text, "38 %")
     page.get_by_role("button", name="Clear").click()
     saved(page)
     assert DatasetFolder(studio.folder)[BARE].kinds == {"tags"}
@@ -305,17 +308,17 @@ def test_areas_by_slider_and_number_undo_reload(studio: Studio) -> None:
 
 def test_areas_by_keys_alone(studio: Studio) -> None:
     page = studio.open(BARE, "areas")
-    assert page.locator(".area-row").count() == 0
+    becomes(page, page.locator(".area-row").count, 0)
     page.keyboard.press("9")  # a cow: its slider has the keys now
     for key in ("PageUp", "ArrowRight", "ArrowRight", "ArrowLeft"):
         page.keyboard.press(key)
     saved(page)
     assert areas(studio) == {8: 0.11}
-    assert page.get_by_label("cow is in the picture").is_checked()
+    becomes(page, page.get_by_label("cow is in the picture").is_checked, True)
     page.keyboard.press("Home")
     saved(page)
     assert areas(studio) == {8: 0.0}
-    assert not page.get_by_label("cow is in the picture").is_checked()
+    becomes(page, page.get_by_label("cow is in the picture").is_checked, False)
     page.keyboard.press("Control+z")
     saved(page)
     assert areas(studio) == {8: 0.11}
@@ -352,15 +355,16 @@ def test_scribble_erase_undo_reload(studio: Studio) -> None:
     # Ends and corners are round, and the pointer is only nearly where it should be.
     assert (first != expected).mean() < 0.001
     assert (first[48, 20:60] == 9).all()
-    assert page.locator(".label-row:has-text('cow') .count").inner_text().endswith(" 1")
-    assert page.get_by_label("cow is in the picture").is_checked()
+    n_strokes = page.locator(".label-row:has-text('cow') .count")
+    becomes(page, lambda: n_strokes.inner_text().split()[-1], "1")
+    becomes(page, page.get_by_label("cow is in the picture").is_checked, True)
     # All else stays.
     assert DatasetFolder(studio.folder)[BARE].marks.tags == (0,)
     assert DatasetFolder(studio.folder)[BARE].kinds == {"tags", "scribbles"}
 
     for key in ("]", "]", "[", "]", "]"):
         page.keyboard.press(key)
-    assert page.get_by_label("Size of the brush").input_value() == "6"
+    becomes(page, lambda: page.get_by_label("Size of the brush").input_value(), "6")
     page.keyboard.press("3")  # grass
     page.mouse.click(*place(100, 80))
     saved(page)
@@ -374,7 +378,7 @@ def test_scribble_erase_undo_reload(studio: Studio) -> None:
     cut = strokes(studio)
     assert not cut[:, 38:43].any()
     assert (cut[48, [30, 50]] == 9).all()
-    assert page.locator(".label-row:has-text('cow') .count").inner_text().endswith(" 2")
+    becomes(page, lambda: n_strokes.inner_text().split()[-1], "2")
     page.keyboard.press("e")
     page.mouse.click(*place(100, 80))
     saved(page)
@@ -392,8 +396,7 @@ def test_scribble_erase_undo_reload(studio: Studio) -> None:
     page.wait_for_selector(".label-row.tagged:has-text('cow')")
     page.get_by_role("link", name="Gallery").click()
     cell = page.locator(f".cell[data-name={BARE}]")
-    cell.locator(".badge").first.wait_for()
-    assert cell.locator(".badge").all_inner_texts() == ["scribbles", "tags"]
+    becomes(page, cell.locator(".badge").all_inner_texts, ["scribbles", "tags"])
     assert f"{BARE}, 2 scribbles, tags: " in str(cell.get_attribute("aria-label"))
     cell.click()
     page.wait_for_selector("canvas.picture")
@@ -428,15 +431,17 @@ def test_strokes_have_a_rim_that_is_seen(studio: Studio) -> None:
     drag(page, place(20.5, 48.5), place(100.5, 48.5))
     page.mouse.move(*place(120, 90))  # the circle of the brush is elsewhere
     saved(page)
-    page.wait_for_timeout(200)
     box = page.locator("canvas.picture").bounding_box()
     assert box is not None
     x, y = place(60.5, 48.5)
     read = "([x, y]) => [...document.querySelector('canvas').getContext('2d').getImageData(x, y, 1, 40).data]"
-    column = page.evaluate(read, [round(x - box["x"]), round(y - box["y"])])
-    colors = np.array(column).reshape(-1, 4)[:, :3]
-    assert np.allclose(colors[0], CLASSES[8].color, atol=3)
-    assert (colors > 230).all(axis=1).any()
+
+    def rimmed() -> bool:
+        column = page.evaluate(read, [round(x - box["x"]), round(y - box["y"])])
+        colors = np.array(column).reshape(-1, 4)[:, :3]
+        return bool(np.allclose(colors[0], CLASSES[8].color, atol=3) and (colors > 230).all(axis=1).any())
+
+    becomes(page, rimmed, True)
 
 
 def test_scribbles_of_two_windows_are_joined(studio: Studio) -> None:
@@ -462,15 +467,9 @@ def test_scribbles_of_two_windows_are_joined(studio: Studio) -> None:
 def test_a_picture_that_is_left_takes_no_strokes(studio: Studio) -> None:
     page = studio.open(BARE, "scribbles")
     place = center(page)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route("**/api/images/train-0004", hold)
+    held = holding(page, "**/api/images/train-0004")
     page.keyboard.press(".")
-    while not held:
-        page.wait_for_timeout(20)
+    becomes(page, lambda: len(held), 1)
     drag(page, place(20.5, 48.5), place(60.5, 48.5))
     held[0].continue_()
     page.wait_for_selector("canvas[aria-label='Picture train-0004']")
@@ -500,7 +499,7 @@ def test_changes_wait_for_a_studio_that_is_away(
     assert "start the studio again" in page.inner_text("#banner")
     with running(tmp_path / "lake", int(origin.rpartition(":")[2])):
         saved(page)
-        assert page.locator("#banner").is_hidden()
+        becomes(page, page.locator("#banner").is_hidden, True)
         assert DatasetFolder(tmp_path / "lake")[BARE].marks.tags == (0,)
         page.context.close()
 
@@ -554,7 +553,7 @@ def test_training_page_when_the_studio_goes_and_comes(
     write_json(Places(folder).job, {"status": "running", "id": "a1", "options": {}, "started": 0})
     with running(folder, int(origin.rpartition(":")[2])):
         page.wait_for_selector("text=Training was interrupted")
-        assert page.get_by_role("button", name="Resume").is_visible()
+        becomes(page, page.get_by_role("button", name="Resume").is_visible, True)
         page.context.close()
 
 
@@ -568,7 +567,7 @@ def test_an_interrupted_training_is_offered_again(
         page = Studio(tmp_path / "lake", origin, browser).window()
         page.goto(f"{origin}/#/train")
         page.wait_for_selector("text=Training was interrupted")
-        assert page.get_by_role("button", name="Resume").is_visible()
+        becomes(page, page.get_by_role("button", name="Resume").is_visible, True)
         assert page.locator("#features").input_value() == "paper"
         page.get_by_role("button", name="Forget it").click()
         page.wait_for_selector("button:has-text('Resume')", state="detached")
@@ -583,7 +582,7 @@ def test_live_shows_what_a_stroke_changes(studio: Studio) -> None:
     switch.click()
     page.wait_for_selector("#live-state:has-text('Live: learned')", timeout=TRAINING)
     redrawn(page, before)
-    assert switch.get_attribute("aria-checked") == "true"
+    becomes(page, lambda: switch.get_attribute("aria-checked"), "true")
     learned = (studio.folder / "studio" / "model.safetensors").read_bytes()
     page.keyboard.press("1")
     place = center(page)
@@ -591,10 +590,7 @@ def test_live_shows_what_a_stroke_changes(studio: Studio) -> None:
     saved(page)
     page.wait_for_selector("#live-state:has-text('just now')", timeout=TRAINING)
     model = studio.folder / "studio" / "model.safetensors"
-    end = time.monotonic() + TRAINING / 1000
-    while model.read_bytes() == learned:
-        assert time.monotonic() < end
-        page.wait_for_timeout(50)
+    becomes(page, lambda: model.read_bytes() != learned, True)
     # The same for who comes later, until it is switched off.
     page.reload()
     page.wait_for_selector("canvas.picture")
@@ -622,7 +618,7 @@ def test_train_review_next(studio: Studio) -> None:
     told = about_lines(read_model(studio.folder / "studio" / "model.safetensors")[0].about)
     assert told[0].startswith("chosen: ")
     page.wait_for_selector(".told p >> visible=true")
-    assert page.locator(".told p").all_text_contents() == [f"{line}." for line in told]
+    becomes(page, page.locator(".told p").all_text_contents, [f"{line}." for line in told])
     page.goto(f"{studio.origin}/#/review/{BARE}")
     page.wait_for_selector("canvas[data-shown=prediction]")
     page.get_by_label("Opacity").fill("0")
@@ -705,21 +701,14 @@ def test_labels_that_cannot_be_told_apart_are_named(studio: Studio) -> None:
 
 def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
     page = studio.open(BARE, "tags")
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route("**/marks", hold)
-    with page.expect_request("**/marks"):  # which would not come if the key got lost: a loop would not end
-        page.keyboard.press("1")
-    page.wait_for_timeout(200)
-    assert held
+    held = holding(page, "**/marks")
+    page.keyboard.press("1")
+    becomes(page, lambda: len(held), 1)
     # Away and back, while the server has not heard of it yet.
     page.get_by_role("link", name="Gallery").click()
     page.locator(f".cell[data-name={BARE}]").click()
     page.wait_for_selector("canvas.picture")
-    assert page.get_by_label("sky is in the picture").is_checked()
+    becomes(page, page.get_by_label("sky is in the picture").is_checked, True)
     assert page.inner_text("#save-state") == "Saving…"
     held[0].continue_()
     page.unroute("**/marks")
@@ -727,6 +716,17 @@ def test_a_change_on_its_way_is_not_forgotten(studio: Studio) -> None:
     saved(page)
     assert set(DatasetFolder(studio.folder)[BARE].marks.tags) == {0, 1}
     assert page.locator(".toast").count() == 0
+
+
+def test_an_address_that_is_told_again_keeps_the_picture_open(studio: Studio) -> None:
+    # As while the page begins: it goes where the address says, and then hears that the address has changed.
+    page = studio.open(BARE, "tags")
+    held = holding(page, "**/picture?*")
+    page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")
+    page.keyboard.press("1")
+    saved(page)
+    assert DatasetFolder(studio.folder)[BARE].marks.tags == (0,)
+    assert held == []
 
 
 def test_wrong_token(studio: Studio) -> None:
@@ -750,5 +750,5 @@ def test_thousands_of_images_scroll(browser: Browser, tmp_path: Path) -> None:
         assert page.locator(".cell").count() < 100
         page.get_by_label("Search names").fill("photo123")
         page.wait_for_selector("text=10 of 5000 images")
-        assert page.locator(".cell").count() == 10
+        becomes(page, page.locator(".cell").count, 10)
         page.context.close()

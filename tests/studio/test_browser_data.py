@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from browser_cases import BARE, TRAINING, Studio, center, drag, saved
+from browser_cases import BARE, TRAINING, Studio, becomes, center, drag, saved
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from multiutility.datasets.scenes import CLASSES
@@ -42,7 +42,7 @@ def test_from_a_folder_of_photos_to_the_first_tag(
     with opened(folder, browser) as studio:
         page = studio.window()
         page.wait_for_selector(".guide:has-text('First step: name what you want to find')")
-        assert page.locator(".cell").count() == 6
+        becomes(page, page.locator(".cell").count, 6)
         # Whoever opens a picture first is told, too.
         page.locator(f".cell[data-name={BARE}]").click()
         page.wait_for_selector("h1:text-is('First, a label')")
@@ -124,7 +124,7 @@ def test_changed_labels_are_taken_back(studio: Studio) -> None:
     before = {path: path.read_bytes() for path in studio.folder.rglob("*.*") if path.is_file()}
     page.get_by_role("link", name="Labels").click()
     page.get_by_label("Name of sky").fill("heaven")
-    assert page.get_by_role("button", name="New label").is_disabled()
+    becomes(page, page.get_by_role("button", name="New label").is_disabled, True)
     page.get_by_role("button", name="Discard them").click()
     page.get_by_label("Merge sky into").select_option("water")
     page.get_by_role("button", name="Save changes").click()
@@ -139,7 +139,7 @@ def test_a_photo_that_was_removed_is_repaired_in_the_page(studio: Studio) -> Non
     photo.rename(studio.folder.parent / photo.name)
     page = studio.window()
     page.wait_for_selector(".cell")
-    assert page.locator(".cell").count() == 5
+    becomes(page, page.locator(".cell").count, 5)
     page.wait_for_selector(".guide:has-text('1 annotated picture is not in the folder any more')")
     page.get_by_role("link", name="Repair").click()
     page.get_by_role("button", name="Set train-0002 aside").click()
@@ -151,8 +151,8 @@ def test_a_photo_that_was_removed_is_repaired_in_the_page(studio: Studio) -> Non
     page.get_by_role("button", name="Put train-0002 back").click()
     page.wait_for_selector("text=All annotated pictures are in the folder")
     page.get_by_role("link", name="Gallery").click()
-    page.wait_for_function("document.querySelectorAll('.cell').length === 6")
-    assert page.locator(".guide.trouble").count() == 0
+    becomes(page, page.locator(".cell").count, 6)
+    becomes(page, page.locator(".guide.trouble").count, 0)
     assert "boxes" in DatasetFolder(studio.folder)["train-0002"].kinds
 
 
@@ -172,13 +172,13 @@ def test_a_label_that_comes_later_is_asked_for(studio: Studio) -> None:
 def test_that_is_all(studio: Studio) -> None:
     page = studio.open(BARE, "seeds")
     place, all_ = center(page), page.get_by_label("That is all")
-    assert all_.is_disabled()
+    becomes(page, all_.is_disabled, True)
     for key, x in (("1", 20.5), ("3", 100.5)):  # sky, grass
         page.keyboard.press(key)
         page.mouse.click(*place(x, 20.5))
     saved(page)
     assert DatasetFolder(studio.folder)[BARE].annotation().partition(len(CLASSES)).unknown
-    assert not all_.is_checked()
+    becomes(page, all_.is_checked, False)
     page.keyboard.press(";")
     saved(page)
     known = DatasetFolder(studio.folder)[BARE].annotation()
@@ -189,10 +189,10 @@ def test_that_is_all(studio: Studio) -> None:
     saved(page)
     known = DatasetFolder(studio.folder)[BARE].annotation()
     assert known.tags == (OpenTag(0), OpenTag(2))
-    assert page.locator(".label:has-text('cow') .count").inner_text() == "?"
+    becomes(page, page.locator(".label:has-text('cow') .count").inner_text, "?")
     page.keyboard.press("Control+z")
     saved(page)
-    assert all_.is_checked()
+    becomes(page, all_.is_checked, True)
 
 
 def test_boxes_alone_are_not_all(studio: Studio) -> None:
@@ -204,7 +204,7 @@ def test_boxes_alone_are_not_all(studio: Studio) -> None:
     page.wait_for_selector("text=Something must be around the boxes")
     page.get_by_label("grass is in the picture").check()
     saved(page)
-    assert page.locator("text=Something must be around the boxes").count() == 0
+    becomes(page, page.locator("text=Something must be around the boxes").count, 0)
     assert DatasetFolder(studio.folder)[BARE].annotation().partition(len(CLASSES)).complete
 
 
@@ -215,7 +215,7 @@ def test_training_says_which_masks_are_held_out_and_which_files_are_skipped(stud
     page = studio.window()
     page.goto(f"{studio.origin}/#/train")
     (held,) = held_out(DatasetFolder(studio.folder))
-    assert page.locator(".held-out").inner_text() == held
+    becomes(page, page.locator(".held-out").inner_text, held)
     page.locator("#features").select_option("paper")
     page.get_by_role("button", name="Train").click()
     page.wait_for_selector("text=Model ready; 1 file skipped. The model has learned from", timeout=TRAINING)
@@ -231,7 +231,7 @@ def test_export_from_the_page(studio: Studio) -> None:
     page = studio.window()
     page.get_by_role("link", name="Files").click()
     page.get_by_label("Format to export to").select_option("voc")
-    assert page.get_by_label("New folder for the export").input_value() == "lake-voc"
+    becomes(page, lambda: page.get_by_label("New folder for the export").input_value(), "lake-voc")
     page.get_by_role("button", name="Export").click()
     page.wait_for_selector("text=Done: ")
     assert list((studio.folder.parent / "lake-voc").rglob("*.xml"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from browser_cases import BARE, Studio, saved
+from browser_cases import BARE, Studio, becomes, saved
 from multiutility.datasets.folder import DatasetFolder
 
 
@@ -13,7 +13,7 @@ def test_many_thumbnails_are_tagged_at_once(studio: Studio) -> None:
     page.locator(".cell[data-name=train-0003]").click(modifiers=["ControlOrMeta"])
     page.locator(".cell[data-name=train-0005]").click(modifiers=["Shift"])
     page.wait_for_selector("text=3 selected")
-    assert page.locator(".cell[aria-selected=true]").count() == 3
+    becomes(page, page.locator(".cell[aria-selected=true]").count, 3)
     page.get_by_label("Label of the tag").select_option("cow")
     page.get_by_role("button", name="Tag", exact=True).click()
     page.wait_for_selector("text=3 images tagged cow.")
@@ -39,13 +39,13 @@ def test_thumbnails_are_selected_by_keys(studio: Studio) -> None:
     page.wait_for_selector(".cell")
     for key in ("Home", " ", "Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight", " "):
         page.keyboard.press(key)
-    assert page.locator(".cell[aria-selected=true]").count() == 4
+    becomes(page, page.locator(".cell[aria-selected=true]").count, 4)
     page.keyboard.press("Escape")
-    assert page.locator(".cell[aria-selected=true]").count() == 0
+    becomes(page, page.locator(".cell[aria-selected=true]").count, 0)
     page.keyboard.press("Control+a")
     page.wait_for_selector("text=6 selected")
     page.get_by_role("button", name="Select none").click()
-    assert page.locator(".selection").is_hidden()
+    becomes(page, page.locator(".selection").is_hidden, True)
 
 
 def test_marks_of_the_previous_picture_are_copied(studio: Studio) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from browser_cases import BARE, TRAINING, Studio, center, fingers, saved
+import studio_worker
+from browser_cases import BARE, Studio, becomes, center, fingers, holding, saved
 from multiutility.datasets.folder import DatasetFolder
-from studio_cases import write_small_model
+from multiutility.datasets.scenes import CLASSES
+from multiutility.datasets.writing import NewSample, write_dataset
+from multiutility.kinds import PixelAnnotation
+from multiutility.studio.training import Training
+from studio_cases import running, write_small_model
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Browser, Page
 
 PHONE = (390, 844)
 # Elements that reach beyond the screen, but for what is in a part that scrolls by itself, or is not seen.
@@ -93,7 +100,7 @@ def test_few_keys_to_the_picture(studio: Studio) -> None:
     assert page.evaluate("document.activeElement.dataset.tool") == "boxes"
     assert page.url.endswith(f"#/annotate/{BARE}/tags")
     page.keyboard.press("Enter")
-    assert page.get_by_role("radio", name="Boxes").get_attribute("aria-checked") == "true"
+    becomes(page, lambda: page.get_by_role("radio", name="Boxes").get_attribute("aria-checked"), "true")
 
 
 def test_the_gallery_is_skipped_to(studio: Studio) -> None:
@@ -127,25 +134,13 @@ def test_suggestions_are_in_plain_words(studio: Studio) -> None:
     assert "mends" not in page.inner_text("body")
 
 
-def holding(page: Page, path: str) -> list[Route]:
-    """Requests of a page that get no answer until somebody lets them go on."""
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route(path, hold)
-    return held
-
-
 def test_a_slow_page_leaves_the_next_one_alone(studio: Studio) -> None:
     page = studio.window()
     page.wait_for_selector(".cell")
     for address, path in (("train", "**/api/training"), (f"annotate/{BARE}", "**/picture?*")):
         held = holding(page, path)
         page.evaluate(f"location.hash = '#/{address}'")
-        while not held:
-            page.wait_for_timeout(20)
+        becomes(page, partial(bool, held), True)
         page.evaluate("location.hash = '#/files'")
         page.wait_for_selector("section.files")
         held[0].continue_()
@@ -195,7 +190,7 @@ def test_a_box_with_one_corner_is_given_up(studio: Studio) -> None:
         for key in ("b", "ArrowLeft", "Enter", "ArrowRight", "ArrowDown", "ArrowDown", leave):
             page.keyboard.press(key)
         saved(page)
-        assert page.locator(".object").count() == 0
+        becomes(page, page.locator(".object").count, 0)
     # The next one is drawn from its own first corner.
     for key in ("b", "ArrowLeft", "Enter", "ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
@@ -203,13 +198,25 @@ def test_a_box_with_one_corner_is_given_up(studio: Studio) -> None:
     assert len(DatasetFolder(studio.folder)[BARE].marks.boxes) == 1
 
 
-def test_a_training_is_told_on_all_pages(studio: Studio) -> None:
-    page = studio.window()
-    page.goto(f"{studio.origin}/#/train")
-    page.get_by_role("button", name="Train").click()
-    page.get_by_role("button", name="Cancel").wait_for()
-    page.goto(f"{studio.origin}/#/gallery")
-    sign = page.locator("#training-state")
-    sign.get_by_text("Training").wait_for()
-    page.get_by_text("The model is ready").wait_for(timeout=TRAINING)
-    sign.wait_for(state="hidden")
+def test_a_training_is_told_on_all_pages(
+    scenes: DatasetFolder, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(studio_worker.__file__).parent))
+    monkeypatch.setenv("PLAYS", str(studio_worker.WAIT))
+    monkeypatch.setattr("multiutility.studio.app.Training", partial(Training, worker="studio_worker"))
+    folder = tmp_path / "lake"
+    write_dataset(
+        folder, CLASSES, [NewSample(one.name, one.path, PixelAnnotation(mask=one.mask())) for one in scenes]
+    )
+    with running(folder) as origin:
+        page = Studio(folder, origin, browser).window()
+        page.goto(f"{origin}/#/train")
+        page.get_by_role("button", name="Train").click()
+        page.get_by_role("button", name="Cancel").wait_for()
+        page.goto(f"{origin}/#/gallery")
+        sign = page.locator("#training-state")
+        sign.get_by_text("Training: Learning, 50 %").wait_for()
+        (folder / studio_worker.GO).touch()
+        page.get_by_text("The model is ready").wait_for()
+        sign.wait_for(state="hidden")
+        page.context.close()

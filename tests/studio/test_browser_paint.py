@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from browser_cases import BARE, HEIGHT, WIDTH, Studio, center, drag, fingers, saved, strokes
+from browser_cases import BARE, HEIGHT, WIDTH, Studio, becomes, center, drag, fingers, saved, strokes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 
@@ -55,7 +55,7 @@ def test_a_mask_is_painted_pixel_by_pixel(studio: Studio) -> None:
     # From size to size by keys, and away with the right button.
     for _ in range(2):
         page.keyboard.press("]")
-    assert page.get_by_label("Size of the brush").input_value() == "3"
+    becomes(page, lambda: page.get_by_label("Size of the brush").input_value(), "3")
     page.mouse.click(*place(110.5, 40.5), button="right")
     saved(page)
     assert not mask(studio)[39:42, 110].any()
@@ -63,9 +63,9 @@ def test_a_mask_is_painted_pixel_by_pixel(studio: Studio) -> None:
     page.keyboard.press("Shift+R")
     page.wait_for_selector("canvas[data-regions]")
     page.keyboard.press("s")
-    assert page.get_by_role("radio", name="Brush").get_attribute("aria-checked") == "true"
+    becomes(page, lambda: page.get_by_role("radio", name="Brush").get_attribute("aria-checked"), "true")
     page.keyboard.press("m")
-    assert page.get_by_role("radio", name="Regions").get_attribute("aria-checked") == "true"
+    becomes(page, lambda: page.get_by_role("radio", name="Regions").get_attribute("aria-checked"), "true")
 
 
 def test_polygons_are_filled_by_the_centers_of_pixels(studio: Studio) -> None:
@@ -120,9 +120,7 @@ def test_things_are_cut_out_by_a_box_and_by_a_click(studio: Studio, kind: str) -
     wait_for(page, path)
     assert overlap(read_mask(path) == 9, disc) > 0.97
     page.keyboard.press("Control+z")
-    page.wait_for_timeout(200)
-    saved(page)
-    assert not path.exists()
+    becomes(page, path.exists, False)
     page.mouse.click(*place(60, 40))
     wait_for(page, path)
     assert overlap(read_mask(path) == 9, disc) > 0.97
@@ -130,17 +128,14 @@ def test_things_are_cut_out_by_a_box_and_by_a_click(studio: Studio, kind: str) -
 
 def wait_for(page: Page, path: Path) -> None:
     """Wait until the studio has written a file."""
-    for _ in range(500):
-        if path.exists():
-            break
-        page.wait_for_timeout(20)
+    becomes(page, path.exists, True)
     saved(page)
 
 
 def test_the_rest_is_filled_and_how_much_is_painted_is_told(studio: Studio) -> None:
     page = studio.open(BARE, "mask")
     told = page.locator(".painted")
-    assert told.inner_text() == "Nothing is painted yet."
+    becomes(page, told.inner_text, "Nothing is painted yet.")
     page.keyboard.press("Shift+P")
     page.keyboard.press("1")
     place = center(page)
@@ -149,15 +144,14 @@ def test_the_rest_is_filled_and_how_much_is_painted_is_told(studio: Studio) -> N
     saved(page)
     page.wait_for_selector(".painted:has-text('75 % painted')")
     # Only what is not painted is hatched: light and dark lines, even over a picture of one color.
-    assert stripes(page, place(64, 88)) > 30
+    becomes(page, lambda: stripes(page, place(64, 88)) > 30, True)
     page.keyboard.press("3")
     page.get_by_role("button", name="Fill the rest").click()
     saved(page)
     page.wait_for_selector(".painted:text-is('100 % painted.')")
     assert set(np.unique(mask(studio)[:71])) == {1}
     assert set(np.unique(mask(studio)[73:])) == {3}
-    page.wait_for_timeout(100)
-    assert stripes(page, place(64, 88)) < 30
+    becomes(page, lambda: stripes(page, place(64, 88)) < 30, True)
 
 
 def stripes(page: Page, place: tuple[float, float]) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from browser_cases import BARE, Studio, center, drag, saved, strokes
+from browser_cases import BARE, Studio, becomes, center, drag, saved, strokes
 from multiutility.datasets.folder import DatasetFolder
 from multiutility.datasets.images import read_mask
 from studio_cases import write_small_model
@@ -49,7 +49,7 @@ def test_undo_goes_on_from_picture_to_picture(studio: Studio) -> None:
     page.wait_for_selector("text=Undone in train-0004.")
     saved(page)
     assert DatasetFolder(studio.folder)["train-0004"].kinds == frozenset()
-    assert page.get_by_role("button", name="Undo").is_disabled()
+    becomes(page, page.get_by_role("button", name="Undo").is_disabled, True)
 
 
 def test_what_others_did_meanwhile_stays_when_something_is_undone(studio: Studio) -> None:
@@ -73,7 +73,7 @@ def test_nothing_is_undone_that_another_order_of_classes_would_spoil(studio: Stu
     drag(page, place(20.5, 48.5), place(60.5, 48.5))
     saved(page)
     add_label(page, "carpet")
-    assert page.get_by_role("button", name="Undo").is_enabled()
+    becomes(page, page.get_by_role("button", name="Undo").is_enabled, True)
     table = studio.folder / "classes.csv"
     head, first, second, *rest = table.read_text().splitlines()
     table.write_text("\n".join([head, second, first, *rest, ""]))
@@ -96,7 +96,7 @@ def test_only_what_was_corrected_is_kept(studio: Studio) -> None:
     page.get_by_role("button", name="Correct by painting").click()
     page.wait_for_selector("canvas[data-prediction=shown]")
     page.wait_for_timeout(300)
-    assert page.get_by_label("Show the prediction").is_checked()
+    becomes(page, page.get_by_label("Show the prediction").is_checked, True)
     assert DatasetFolder(studio.folder)[BARE].kinds == frozenset()
     page.keyboard.press("9")
     place = center(page)
@@ -152,8 +152,7 @@ def test_an_accepted_prediction_is_marked_not_scored_and_undone(studio: Studio) 
     assert "2 pictures." in page.locator(".scores-page").inner_text()
     page.get_by_role("link", name="Gallery").click()
     badge = page.locator(f".cell[data-name={BARE}] .badge")
-    badge.wait_for()
-    assert badge.all_inner_texts() == ["accepted mask"]
+    becomes(page, badge.all_inner_texts, ["accepted mask"])
     # A mask that is painted anew is one of a person.
     page.goto(f"{studio.origin}/#/annotate/{BARE}/mask")
     page.wait_for_selector("canvas.picture")

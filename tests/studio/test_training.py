@@ -87,8 +87,9 @@ def test_failures_are_told(folder: Path, what: int, message: str) -> None:
 async def started(job: Training, folder: Path) -> int:
     """Start a training that takes long, and return the number of its process when it is at work."""
     await job.start(Options(superpixels=studio_worker.WAIT))
-    while not (folder / "pid").exists() or not (folder / "pid").read_text():
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(PATIENCE):
+        while not (folder / "pid").exists() or not (folder / "pid").read_text():
+            await asyncio.sleep(0.02)
     return int((folder / "pid").read_text())
 
 

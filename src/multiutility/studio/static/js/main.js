@@ -25,6 +25,7 @@ const TITLES = { labels: "Labels", repair: "Repair", files: "Files" };
 const view = document.getElementById("view");
 let leave = null;
 let turn = 0;
+let address = null;
 
 // A view is loaded first, which may take its time, and drawn then, unless somebody has gone elsewhere meanwhile.
 async function route() {
@@ -32,6 +33,7 @@ async function route() {
   const show = VIEWS[name] ? name : "gallery";
   const rest = parts.map(decodeURIComponent);
   const mine = ++turn;
+  address = location.hash;
   leave?.();
   leave = null;
   for (const link of document.querySelectorAll("nav a")) {
@@ -47,7 +49,14 @@ async function route() {
   } catch (error) {
     draw = showTrouble(error, show, rest[0]);
   }
-  if (mine === turn) leave = draw(view);
+  if (mine !== turn) return;
+  address = location.hash; // a view may have named in it what it has chosen to show
+  leave = draw(view);
+}
+
+// The address may change while the page begins, and is told then although it has been followed.
+function follow() {
+  if (location.hash !== address) route();
 }
 
 function link(name) {
@@ -124,7 +133,7 @@ async function begin() {
   }
   // A picture that is open takes over new labels by itself: somebody may be drawing in it.
   changes.addEventListener("classes", () => { if (!view.querySelector(".annotate")) route(); });
-  addEventListener("hashchange", route);
+  addEventListener("hashchange", follow);
   await route();
 }
 
