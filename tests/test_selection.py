@@ -805,9 +805,16 @@ def test_without_full_labelings_provable_errors_decide() -> None:
     assert model.score(unseen, fulls(truth, 3)) > 0.85 * whole.score(unseen, fulls(truth, 3))
 
 
-def telling_tags(number: int) -> list[Annotation]:
-    """Tags of one of three labels each."""
-    return [Tags([n % 3], 3) for n in range(number)]
+def telling(seed: int, n_problems: int) -> tuple[list[LabelingProblem], list[Labels]]:
+    """As ``cloudy``, but an example has two labels of three: which, differs."""
+    rng = np.random.default_rng(seed)
+    problems, labelings = cloudy(seed, n_problems)
+    for n, (problem, one) in enumerate(zip(problems, labelings, strict=True)):
+        one[one == n % 3] = (n + 1) % 3
+        centers = np.random.default_rng(99).standard_normal((3, 12))
+        features = centers[one] + 0.9 * rng.standard_normal((12, 12))
+        problems[n] = LabelingProblem(features, problem.edges, problem.edge_features)
+    return problems, labelings
 
 
 def test_points_of_all_labels_are_a_sample() -> None:
@@ -820,16 +827,57 @@ def test_points_of_all_labels_are_a_sample() -> None:
     # Nothing need be said of other labels.
     open_points = [Joint([], [], one.seeds, n_labels=3) for one in clicked if isinstance(one, Joint)]
     assert choose(make_examples(problems, open_points), [[]] * 8, soft_start).facts["start"] == "points"
-    # Nor need all examples have points, if tags are alike.
-    few = [*clicked[:3], *tags(labelings[3:], 3)]
-    assert choose(make_examples(problems, few), [[]] * 8, soft_start).facts["start"] == "points"
-    # A label without points, or few examples with points and others that say more, by tags that tell labels
-    # apart, or by places of some labels: then errors that are provable decide.
+    # A label without points, or few examples with points and others that have places of some labels: then
+    # errors that are provable decide.
     partial = [points_but_for(2, y, p) for y, p in zip(labelings, problems, strict=True)]
-    for others in (partial, [*clicked[:3], *telling_tags(5)], [*clicked[:2], *partial[2:]]):
+    for others in (partial, [*clicked[:2], *partial[2:]]):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]
         assert f"points, {GUESSED}" not in facts["provable_error"]
+
+
+def test_names_that_tell_nothing_are_left_out_beside_points() -> None:
+    problems, labelings = cloudy(0, 24)
+    clicked = [points(y, p) for y, p in zip(labelings[:6], problems[:6], strict=True)]
+    choice = choose(make_examples(problems, [*clicked, *tags(labelings[6:], 3)]), [[]] * 24, soft_start)
+    assert (choice.facts["start"], choice.facts["left_out"]) == ("points", 18)
+    assert set(choice.left_out) == set(range(6, 24))
+    alone, more = learner().fit(problems[:6], clicked), learner()
+    more.fit(problems, [*clicked, *tags(labelings[6:], 3)])
+    np.testing.assert_allclose(more.weights_, alone.weights_, atol=1e-9)
+
+
+def test_names_that_tell_nothing_are_left_out_beside_masks_and_points() -> None:
+    problems, labelings = cloudy(0, 24)
+    told = [
+        *fulls(labelings[:4], 3),
+        *(points(y, p) for y, p in zip(labelings[4:10], problems[4:10], strict=True)),
+        *tags(labelings[10:], 3),
+    ]
+    rehearsals = [[points(labelings[n], problems[n])] if n < 4 else [] for n in range(24)]
+    choice = choose(make_examples(problems, told), rehearsals, soft_start)
+    alone = choose(make_examples(problems[:10], told[:10]), rehearsals[:10], soft_start)
+    assert set(choice.left_out) == set(range(10, 24))
+    assert choice.alpha == alone.alpha > 0
+    assert [one is None for one in choice.posteriors] == [n < 4 or n >= 10 for n in range(24)]
+
+
+def test_names_that_tell_labels_apart_are_learned_from_beside_points() -> None:
+    problems, labelings = telling(0, 60)
+    clicked = [clicked_once(y, p) for y, p in zip(labelings[:6], problems[:6], strict=True)]
+    named = tags(labelings[6:], 3)
+    choice = choose(make_examples(problems, [*clicked, *named]), [[]] * 60, soft_start)
+    assert "soft labels, 0" in choice.facts["provable_error"]
+    unseen, truth = telling(1, 60)
+    alone, more = (learner().fit(problems[:n], [*clicked, *named][:n]) for n in (6, 60))
+    assert more.score(unseen, fulls(truth, 3)) > alone.score(unseen, fulls(truth, 3)) + 0.02
+
+
+def clicked_once(labels: Labels, problem: LabelingProblem) -> Joint:
+    """A seed in one node of each label that there is, and nothing else is there."""
+    there = np.unique(labels).tolist()
+    seeds = [grid_seed(k, int(np.flatnonzero(labels == k)[0]), problem.n_nodes) for k in there]
+    return Joint(there, [], seeds, n_labels=3, complete=True)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -909,11 +957,10 @@ def test_strokes_of_all_labels_are_a_sample() -> None:
     unknown = [strokes_of(y, [0.0] * 3) for y in labelings]
     partial = [strokes_of(np.where(y == 2, 1, y), [0.02] * 3) for y in labelings]
     partial[0] = Joint([0, 1, 2], [], [], n_labels=3)
-    # Or most examples have tags alone, which tell labels apart; it is for strokes to do that if they do not.
+    # Tags of others add nothing, as they are the same for all.
     alike = choose(make_examples(problems, [*drawn[:3], *tags(labelings[3:], 3)]), [[]] * 8, soft_start)
-    assert alike.facts["start"] == "strokes"
-    few = [*drawn[:3], *telling_tags(5)]
-    for others in (unknown, partial, few):
+    assert (alike.facts["start"], alike.facts["left_out"]) == ("strokes", 5)
+    for others in (unknown, partial):
         facts = choose(make_examples(problems, others), [[]] * 8, soft_start).facts
         assert "soft labels, 0" in facts["provable_error"]
         assert "strokes, 0" not in facts["provable_error"]

@@ -296,8 +296,8 @@ class MultiUtilitySSVM(Estimator):
         pairs = zip(examples, choice.posteriors, strict=True)
         known = [
             one if posterior is None else expecting(one, posterior)
-            for one, posterior in pairs
-            if choice.alpha > 0 or one.annotation.strong
+            for n, (one, posterior) in enumerate(pairs)
+            if one.annotation.strong or (choice.alpha > 0 and n not in choice.left_out)
         ]
         chosen = weighted(known, choice.balance if self.class_weight == "auto" else self.class_weight)
         ready = [one if one.annotation.strong else settled(one) for one in chosen]

@@ -81,7 +81,21 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
         parts.append(f"penalty {chosen['penalty']:g}")
     reason = reason_text(chosen)
     learned = ", ".join(part for part in parts if part) + (f", because {reason}" if reason else "")
-    return "; ".join(part for part in (learned, superpixels_text(chosen), borders_text(chosen)) if part)
+    others = left_out_text(chosen), superpixels_text(chosen), borders_text(chosen)
+    return "; ".join(part for part in (learned, *others) if part)
+
+
+def left_out_text(chosen: Mapping[str, Any]) -> str:
+    """Return how many images with names of labels only were left out, if any.
+
+    >>> left_out_text({"start": "points", "left_out": 12})
+    'the tags of 12 images without places are left out: they do not tell labels apart'
+    """
+    if not chosen.get("left_out") or chosen.get("start") == "masks only":
+        return ""
+    n_images = chosen["left_out"]
+    what = "the tags of 1 image" if n_images == 1 else f"the tags of {n_images} images"
+    return f"{what} without places are left out: they do not tell labels apart"
 
 
 def superpixels_text(chosen: Mapping[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -41,9 +41,10 @@ FEW_STEPS, STEPS = 30, 80
 class Choice:
     """What to learn from, and how it was chosen.
 
-    ``posteriors`` [V, K] are those of weak annotations, None for full labelings. With the weight ``alpha`` 0,
-    weak annotations are left out. ``facts`` say in plain values what was chosen and why. ``marks`` are the
-    weights of clues by which annotations are read that come later, see ``Reading``; None: the usual ones.
+    ``posteriors`` [V, K] are those of weak annotations, None for full labelings and for those that are
+    ``left_out``, by number. With the weight ``alpha`` 0, all weak annotations are left out. ``facts`` say in
+    plain values what was chosen and why. ``marks`` are the weights of clues by which annotations are read
+    that come later, see ``Reading``; None: the usual ones.
     ``space`` finds the principal features.
     """
 
@@ -54,6 +55,7 @@ class Choice:
     facts: Mapping[str, Any] = field(default_factory=dict)
     marks: Sequence[float] | None = None
     space: Callable[[], Space] | None = None
+    left_out: Collection[int] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,8 @@ class Data:
     examples: Sequence[Example]
     full: Sequence[int]
     weak: Sequence[int]
+    # Those whose features these share.
+    whole: Data | None = None
     # Of the examples that are looked at again and again.
     _features: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     _clues: dict[int, Clues] = field(default_factory=dict)
@@ -75,8 +79,14 @@ class Data:
     @cached_property
     def space(self) -> Space:
         """Principal features, of all examples or of some of them."""
+        if self.whole is not None:
+            return self.whole.space
         chosen = [*evenly(self.full, MOST_FULL), *evenly(self.weak, 4 * MOST_WEAK)]
         return Space.of([self.examples[n].problem for n in chosen])
+
+    def of_weak(self, weak: Sequence[int]) -> Data:
+        """Return the same with some of the weakly annotated examples only, in the same space."""
+        return replace(self, weak=weak, whole=self if self.whole is None else self.whole)
 
     def features(self, n: int) -> NDArray[np.float32]:
         """Principal features of an example."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from multiutility.annotations.annotation import Annotation
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.choice import MOST_FULL, Choice, Data, evenly
+from multiutility.learning.selection.choice import MOST_FULL, MOST_WEAK, Choice, Data, evenly
 from multiutility.learning.selection.learned import Learn
 from multiutility.learning.selection.masked import masks_alone, mixed
 from multiutility.learning.selection.masks import Masks
+from multiutility.learning.selection.names import idle_names, names_tell_more
 from multiutility.learning.selection.unmasked import unproven
 from multiutility.learning.starts.openness import expecting_all, opened
 from multiutility.learning.starts.soft import SoftStart
@@ -36,11 +38,64 @@ def choose(
     """
     examples = opened(examples)
     rehearsals = [expecting_all(some, examples) for some in rehearsals]
+    data = data_of(examples)
+    if not data.weak:
+        return masks_alone(Masks(data, evenly(data.full, MOST_FULL), learn), balance)
+    way = Way(soft_start, alpha, balance, learn)
+    idle = idle_names(data, partial(way.names_tell, data, rehearsals))
+    return leaving_out(examples, rehearsals, idle, way) if idle else way(data, rehearsals)
+
+
+def data_of(examples: Sequence[Example]) -> Data:
+    """Return examples with full labelings and others, by number."""
     full = [n for n, one in enumerate(examples) if one.annotation.strong]
-    weak = [n for n, one in enumerate(examples) if not one.annotation.strong]
-    data = Data(examples, full, weak)
-    if weak and len(full) < LEAST_FULL:
-        return unproven(data, soft_start, alpha, balance)
-    masks = Masks(data, evenly(full, MOST_FULL), learn)
-    choice = mixed(masks, rehearsals, soft_start, alpha, balance) if weak else masks_alone(masks, balance)
-    return replace(choice, space=lambda: data.space)
+    return Data(examples, full, [n for n, one in enumerate(examples) if not one.annotation.strong])
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to choose where there are weak annotations: what is given, and what it takes."""
+
+    soft_start: Callable[[Sequence[Example]], SoftStart]
+    alpha: float | None
+    balance: float | None
+    learn: Learn | None
+
+    def __call__(self, data: Data, rehearsals: Sequence[Sequence[Annotation]]) -> Choice:
+        """Full labelings decide if there are enough of them, and provable errors otherwise."""
+        if len(data.full) < LEAST_FULL:
+            return unproven(data, self.soft_start, self.alpha, self.balance)
+        masks = Masks(data, evenly(data.full, MOST_FULL), self.learn)
+        return mixed(masks, rehearsals, self.soft_start, self.alpha, self.balance)
+
+    def names_tell(
+        self,
+        data: Data,
+        rehearsals: Sequence[Sequence[Annotation]],
+        placed: Sequence[int],
+        idle: Sequence[int],
+    ) -> bool:
+        """Whether examples with names only tell something: beside full labelings alone, or beside places."""
+        if len(data.full) < LEAST_FULL:
+            return names_tell_more(data, self.soft_start, placed, idle)
+        some = [*data.full, *evenly(idle, 4 * MOST_WEAK)]
+        chosen = replace(self, alpha=None)(
+            data_of([data.examples[n] for n in some]), [rehearsals[n] for n in some]
+        )
+        return chosen.alpha > 0
+
+
+def leaving_out(
+    examples: Sequence[Example],
+    rehearsals: Sequence[Sequence[Annotation]],
+    idle: Sequence[int],
+    way: Way,
+) -> Choice:
+    """Choose as if some examples were not there; nothing is said of these."""
+    left_out = frozenset(idle)
+    kept = [n for n in range(len(examples)) if n not in left_out]
+    choice = way(data_of([examples[n] for n in kept]), [rehearsals[n] for n in kept])
+    read = dict(zip(kept, choice.posteriors, strict=True))
+    posteriors = [read.get(n) for n in range(len(examples))]
+    facts = {**choice.facts, "left_out": len(left_out)}
+    return replace(choice, posteriors=posteriors, facts=facts, left_out=left_out)

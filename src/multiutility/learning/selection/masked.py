@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from multiutility.annotations.annotation import Annotation
+from multiutility.arrays import FloatArray
 from multiutility.learning.examples import Example
 from multiutility.learning.selection.choice import RIDGE, Choice, places_model
 from multiutility.learning.selection.masks import Masks
 from multiutility.learning.selection.reader import Opinions, Reader
+from multiutility.learning.selection.sample import sampled
 from multiutility.learning.selection.trials import ALONE, READ, SOFT, Trials, compare, shows_half
-from multiutility.learning.selection.unmasked import from_places, sampled
+from multiutility.learning.selection.unmasked import from_places
 from multiutility.learning.starts.known_sizes import within_boxes
 from multiutility.learning.starts.soft import SoftStart
 
@@ -20,7 +22,8 @@ def masks_alone(masks: Masks, balance: float | None) -> Choice:
     chosen = masks.balance if balance is None else balance
     judged = masks.estimate(masks.stand_ins(chosen).confusions) if masks.n_folds > 1 else None
     facts = {"start": ALONE, "class_weight": chosen}
-    return Choice([None] * len(masks.data.examples), 1.0, chosen, judged, facts)
+    none: list[FloatArray | None] = [None] * len(masks.data.examples)
+    return Choice(none, 1.0, chosen, judged, facts, space=lambda: masks.data.space)
 
 
 def mixed(
@@ -43,7 +46,7 @@ def mixed(
     opinions = Opinions(soft, places_model(data, RIDGE))
     reader = Reader.taught(masks, opinions, rehearsals)
     sample = None if shows_half(masks) else sampled(data)
-    if sample is None or not sample.of_most:
+    if sample is None:
         pairs = zip(data.weak, opinions.soft.shares, strict=True)
         boxed = [within_boxes(data.examples[n], shares) for n, shares in pairs]
         told = {READ: [reader(n) for n in data.weak], SOFT: boxed}
@@ -64,4 +67,4 @@ def mixed(
     }
     if READ in told:
         facts["reading"] = reader.readings.whole.facts
-    return Choice(posteriors, best.alpha, best.balance, judged, facts)
+    return Choice(posteriors, best.alpha, best.balance, judged, facts, space=lambda: data.space)

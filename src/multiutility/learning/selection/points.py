@@ -24,11 +24,11 @@ FAVOR = 0.5
 ROUNDS, SETTLED, LEAST_SHARE = 200, 1e-5, 1e-5
 
 
-def points_model(data: Data, ridge: float) -> FloatArray | None:
+def points_model(data: Data, ridge: float, every: bool = True) -> FloatArray | None:
     """Regression on the nodes with points, for labels that are as frequent as features say of all nodes.
 
-    None unless some examples have points of all labels that they name, and every label that is named anywhere
-    has a point. Those with less, such as tags, say with their features how frequent labels are.
+    None unless some examples have points of all labels that they name and, if ``every``, every label that is
+    named anywhere has a point. Those with less say with their features how frequent labels are.
     """
     parts = list[Targets]()
     n_labels = data.examples[0].annotation.n_labels
@@ -41,13 +41,13 @@ def points_model(data: Data, ridge: float) -> FloatArray | None:
         if len(rows):
             # Examples count alike, however many segments they have.
             parts.append(Targets(data.features(n)[rows], certain[rows] / len(rows)))
-    if not parts or (named & ~shown).any() or not n_pointed(data):
+    if not parts or (every and (named & ~shown).any()) or not n_pointed(data):
         return None
     model = fit_logistic(parts, ridge, n_steps=STEPS)
     sampled = np.sum([part.counts.sum(axis=0) for part in parts], axis=0)
     sampled /= sampled.sum()
     shares = shares_of(data, model, sampled)
-    model[:, -1] += np.where(named, FAVOR * np.log(shares) - np.log(np.maximum(sampled, LEAST_SHARE)), 0.0)
+    model[:, -1] += np.where(shown, FAVOR * np.log(shares) - np.log(np.maximum(sampled, LEAST_SHARE)), 0.0)
     return model
 
 
@@ -65,7 +65,7 @@ def by_points_alone(annotation: Annotation) -> bool:
 
 
 def pointed(data: Data, n: int) -> FloatArray:
-    """Label of each node [V, K] that has points of one label; zeros for the others."""
+    """Label of each node [V, K] that has marks of one label; zeros for the others."""
     marks = data.clues(n).seeds
     return np.where(marks.sum(axis=1, keepdims=True) == 1, marks, 0.0)
 

@@ -40,11 +40,12 @@ def n_drawn(data: Data) -> int:
     return sum(drawn_of(data.examples[n]) is not None for n in data.weak)
 
 
-def strokes_model(data: Data, ridge: float) -> FloatArray | None:
+def strokes_model(data: Data, ridge: float, every: bool = True) -> FloatArray | None:
     """Regression on the nodes that are drawn on, each of which counts by how much is drawn there.
 
     So labels are as frequent as they are drawn, which is about how large they are, and hardly any that are
-    rare are favored. None unless every label that is named somewhere has strokes.
+    rare are favored. None without strokes or, if ``every``, unless every label that is named anywhere has
+    some.
     """
     named, shown = np.zeros((2, data.examples[0].annotation.n_labels), dtype=np.bool_)
     parts = []
@@ -55,6 +56,6 @@ def strokes_model(data: Data, ridge: float) -> FloatArray | None:
             rows = np.flatnonzero(drawn.any(axis=1))
             shown |= drawn.any(axis=0)
             parts.append(Targets(data.features(n)[rows], drawn[rows]))
-    if not parts or (named & ~shown).any():
+    if not parts or (every and (named & ~shown).any()):
         return None
     return fit_logistic(parts, ridge, GUESSED, n_steps=STEPS)
