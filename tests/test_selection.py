@@ -28,7 +28,7 @@ from multiutility.learning.examples import (
     settled,
     trusted_costs,
 )
-from multiutility.learning.selection import evidence, reading, regression
+from multiutility.learning.selection import evidence, names, reading, regression
 from multiutility.learning.selection.choice import GUESSED, Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choose import choose
@@ -871,6 +871,26 @@ def test_names_that_tell_labels_apart_are_learned_from_beside_points() -> None:
     unseen, truth = telling(1, 60)
     alone, more = (learner().fit(problems[:n], [*clicked, *named][:n]) for n in (6, 60))
     assert more.score(unseen, fulls(truth, 3)) > alone.score(unseen, fulls(truth, 3)) + 0.02
+
+
+@pytest.mark.parametrize(("n_placed", "burden"), [(6, "names"), (18, "places")])
+def test_many_names_must_prove_that_they_help_and_few_must_not_harm(
+    n_placed: int, burden: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems, labelings = cloudy(0, 24)
+    told = [*(points(y, p) for y, p in zip(labelings[:n_placed], problems[:n_placed], strict=True))]
+    examples = make_examples(problems, [*told, *tags(labelings[n_placed:], 3)])
+    low, high = (Errors(*np.array([[n], [9.0], [n], [9.0], [0.0], [0.0]])) for n in (2.0, 4.0))
+    # Errors by places, errors by names or with them, and whether names stay.
+    for by_places, with_names, stay in (
+        (low, high, False),
+        (low, low, burden == "places"),
+        (high, low, True),
+    ):
+        errors = [by_places] * 4, [with_names] * 4
+        monkeypatch.setattr(names, "halves_errors", lambda *_, errors=errors: errors)
+        left_out = choose(examples, [[]] * 24, soft_start).left_out
+        assert set(left_out) == (set() if stay else set(range(n_placed, 24)))
 
 
 def clicked_once(labels: Labels, problem: LabelingProblem) -> Joint:

@@ -12,7 +12,7 @@ from multiutility.learning.selection.choice import MOST_FULL, MOST_WEAK, Choice,
 from multiutility.learning.selection.learned import Learn
 from multiutility.learning.selection.masked import masks_alone, mixed
 from multiutility.learning.selection.masks import Masks
-from multiutility.learning.selection.names import idle_names, names_tell_more
+from multiutility.learning.selection.names import idle_names, names_help
 from multiutility.learning.selection.unmasked import unproven
 from multiutility.learning.starts.openness import expecting_all, opened
 from multiutility.learning.starts.soft import SoftStart
@@ -75,9 +75,14 @@ class Way:
         placed: Sequence[int],
         idle: Sequence[int],
     ) -> bool:
-        """Whether examples with names only tell something: beside full labelings alone, or beside places."""
+        """Whether examples with names only tell something: beside full labelings alone, or beside places.
+
+        If there are few of them, full labelings teach how to read them as they do with the others.
+        """
         if len(data.full) < LEAST_FULL:
-            return names_tell_more(data, self.soft_start, placed, idle)
+            return names_help(data, self.soft_start, placed, idle)
+        if len(idle) <= len(placed):
+            return True
         some = [*data.full, *evenly(idle, 4 * MOST_WEAK)]
         chosen = replace(self, alpha=None)(
             data_of([data.examples[n] for n in some]), [rehearsals[n] for n in some]

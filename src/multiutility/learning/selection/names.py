@@ -8,6 +8,7 @@ places do: those that are held out judge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from multiutility.identifiability import Bag, unidentified
 from multiutility.learning.examples import Example
-from multiutility.learning.selection.choice import Data, truth_of
+from multiutility.learning.selection.choice import MOST_WEAK, Data, evenly, truth_of
 from multiutility.learning.selection.provable import Errors, provable_errors, surely_fewer
 from multiutility.learning.selection.regression import probabilities
 from multiutility.learning.selection.sample import sampled
@@ -35,9 +36,11 @@ def idle_names(data: Data, tell: Tell) -> list[int]:
     An example that names a label which those others and full labelings do not have is no such.
     """
     placed = [n for n in data.weak if says_more(data, n)]
+    if not placed or len(placed) == len(data.weak):
+        return []
     known = np.any([*(named(data, n) for n in placed), *(shown(data, n) for n in data.full)], axis=0)
     idle = [n for n in data.weak if n not in set(placed) and not (named(data, n) & ~known).any()]
-    return idle if placed and idle and not tell(placed, idle) else []
+    return idle if idle and not tell(placed, idle) else []
 
 
 def says_more(data: Data, n: int) -> bool:
@@ -62,29 +65,51 @@ def shown(data: Data, n: int) -> NDArray[np.bool_]:
     return np.asarray(truth_of(data.examples[n]).any(axis=0))
 
 
-def names_tell_more(
+def names_help(
     data: Data,
     soft_start: Callable[[Sequence[Example]], SoftStart],
     placed: Sequence[int],
     idle: Sequence[int],
 ) -> bool:
-    """Whether what is learned from names has surely fewer errors than what is learned from places.
+    """Whether names tell something beside places, by the errors that places prove.
 
-    The errors are those that places prove: half of the ``placed`` examples judge what is learned from the
-    other half, and what is learned from all ``idle`` ones. A single example cannot judge: then names tell
-    if most labels could not be exchanged for others as far as they say.
+    Half of the ``placed`` examples judge what is learned from the other half. If most examples have names
+    only, what is learned from these must surely have fewer errors: they would outvote the others. If few
+    have, what is learned from them and the half must not surely have more. Some of very many will do. A
+    single example with places cannot judge: then names help if most labels could not be exchanged for others
+    as far as they say.
     """
     if len(placed) == 1:
         return not interchangeable(data)
-    by_names = labeler(soft_start([data.examples[n] for n in idle]), data)
+    if len(idle) > len(placed):
+        by_names = labeler(soft_start([data.examples[n] for n in evenly(idle, 4 * MOST_WEAK)]), data)
+        return surely_fewer(*halves_errors(data, soft_start, placed, lambda _: by_names))
+    judges = evenly(placed, 2 * MOST_WEAK)
+    few = evenly(idle, math.ceil(len(idle) * len(judges) / len(placed)))
+
+    def by_both(half: Sequence[int]) -> Labeler:
+        return labeler(soft_start([data.examples[n] for n in (*data.full, *half, *few)]), data)
+
+    by_places, with_names = halves_errors(data, soft_start, judges, by_both)
+    return not surely_fewer(with_names, by_places)
+
+
+def halves_errors(
+    data: Data,
+    soft_start: Callable[[Sequence[Example]], SoftStart],
+    placed: Sequence[int],
+    other: Callable[[Sequence[int]], Labeler],
+) -> tuple[list[Errors], list[Errors]]:
+    """Errors that each half of the examples proves of what is learned from the other half, in two ways."""
     errors: tuple[list[Errors], list[Errors]] = ([], [])
     for turn in (0, 1):
-        by_places = placed_labeler(data, placed[turn::2], soft_start)
+        half = placed[turn::2]
+        labelers = placed_labeler(data, half, soft_start), other(half)
         for n in placed[1 - turn :: 2]:
             problem = data.examples[n].problem
-            for found, label in zip(errors, (by_places, by_names), strict=True):
+            for found, label in zip(errors, labelers, strict=True):
                 found.append(provable_errors([problem], [data.annotation(n)], [label(problem)]))
-    return surely_fewer(*errors)
+    return errors
 
 
 def placed_labeler(
