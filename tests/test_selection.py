@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, cast
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from multiutility.learning.examples import (
     trusted_costs,
 )
 from multiutility.learning.selection import evidence, names, reading, regression
+from multiutility.learning.selection import points as points_module
 from multiutility.learning.selection.choice import GUESSED, Choice, places_model
 from multiutility.learning.selection.choice import Data as Nodes
 from multiutility.learning.selection.choose import choose
@@ -898,6 +900,18 @@ def clicked_once(labels: Labels, problem: LabelingProblem) -> Joint:
     there = np.unique(labels).tolist()
     seeds = [grid_seed(k, int(np.flatnonzero(labels == k)[0]), problem.n_nodes) for k in there]
     return Joint(there, [], seeds, n_labels=3, complete=True)
+
+
+def test_points_of_some_labels_count_as_much_as_those_of_all() -> None:
+    problems, labelings = cloudy(0, 8)
+    clicked = [points(y, p) for y, p in zip(labelings, problems, strict=True)]
+    # The last two say of one label where it is, and nothing of others.
+    partial = [Joint([], [], one.seeds[:1], n_labels=3) for one in clicked[6:] if isinstance(one, Joint)]
+    examples = make_examples(problems, [*clicked[:6], *partial])
+    with patch.object(points_module, "fit_logistic", wraps=fit_logistic) as fit:
+        assert points_model(Nodes(examples, [], range(8)), 1e-3) is not None
+    weights = [part.counts.sum() / len(part.counts) for part in fit.call_args.args[0]]
+    assert weights == pytest.approx([1 / 3] * 8)
 
 
 @pytest.mark.parametrize("seed", range(5))

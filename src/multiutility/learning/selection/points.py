@@ -33,14 +33,16 @@ def points_model(data: Data, ridge: float, every: bool = True) -> FloatArray | N
     parts = list[Targets]()
     n_labels = data.examples[0].annotation.n_labels
     named, shown = np.zeros((2, n_labels), dtype=np.bool_)
+    usual = usual_number(data)
     for n in data.weak:
         certain = pointed(data, n)
         named |= data.clues(n).possible.any(axis=0)
         shown |= certain.any(axis=0)
         rows = np.flatnonzero(certain.any(axis=1))
         if len(rows):
-            # Examples count alike, however many segments they have.
-            parts.append(Targets(data.features(n)[rows], certain[rows] / len(rows)))
+            # Examples count alike, however many segments they have; but for those with points in some only.
+            number = len(rows) if whole(data, n) else max(len(rows), usual)
+            parts.append(Targets(data.features(n)[rows], certain[rows] / number))
     if not parts or (every and (named & ~shown).any()) or not n_pointed(data):
         return None
     model = fit_logistic(parts, ridge, n_steps=STEPS)
@@ -49,6 +51,18 @@ def points_model(data: Data, ridge: float, every: bool = True) -> FloatArray | N
     shares = shares_of(data, model, sampled)
     model[:, -1] += np.where(shown, FAVOR * np.log(shares) - np.log(np.maximum(sampled, LEAST_SHARE)), 0.0)
     return model
+
+
+def usual_number(data: Data) -> float:
+    """Mean number of nodes with points in examples that say which labels they have; 0 if none do."""
+    numbers = [int(pointed(data, n).any(axis=1).sum()) for n in data.weak if whole(data, n)]
+    return float(np.mean(numbers)) if numbers else 0.0
+
+
+def whole(data: Data, n: int) -> bool:
+    """Whether an example has points of all labels that are there, as far as it says."""
+    annotation = data.annotation(n)
+    return by_points_alone(annotation) and isinstance(annotation, Joint) and annotation.partition.complete
 
 
 def n_pointed(data: Data) -> int:
