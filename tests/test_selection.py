@@ -895,6 +895,17 @@ def test_many_names_must_prove_that_they_help_and_few_must_not_harm(
         assert set(left_out) == (set() if stay else set(range(n_placed, 24)))
 
 
+def test_very_few_names_stay_without_being_judged() -> None:
+    problems, labelings = cloudy(0, 22)
+    told = [
+        *(points(y, p) for y, p in zip(labelings[:20], problems[:20], strict=True)),
+        *tags(labelings[20:], 3),
+    ]
+    with patch.object(names, "halves_errors") as judge:
+        assert not choose(make_examples(problems, told), [[]] * 22, soft_start).left_out
+    assert not judge.called
+
+
 def clicked_once(labels: Labels, problem: LabelingProblem) -> Joint:
     """A seed in one node of each label that there is, and nothing else is there."""
     there = np.unique(labels).tolist()

@@ -29,6 +29,9 @@ Labeler: TypeAlias = Callable[[LabelingProblem], NDArray[np.int_]]
 # Whether examples with names only tell something beside those with places; both by number.
 Tell: TypeAlias = Callable[[Sequence[int], Sequence[int]], bool]
 
+# How many examples with places make one with names only not worth the time that it takes to judge it.
+NEGLIGIBLE = 10
+
 
 def idle_names(data: Data, tell: Tell) -> list[int]:
     """Return examples with names only that are better left out, as others say more and names do not tell.
@@ -75,12 +78,14 @@ def names_help(
 
     Half of the ``placed`` examples judge what is learned from the other half. If most examples have names
     only, what is learned from these must surely have fewer errors: they would outvote the others. If few
-    have, what is learned from them and the half must not surely have more. Some of very many will do. A
-    single example with places cannot judge: then names help if most labels could not be exchanged for others
-    as far as they say.
+    have, what is learned from them and the half must not surely have more. Some of very many will do; so few
+    that they hardly matter are not judged. A single example with places cannot judge: then names help if
+    most labels could not be exchanged for others as far as they say.
     """
     if len(placed) == 1:
         return not interchangeable(data)
+    if len(idle) * NEGLIGIBLE <= len(placed):
+        return True
     if len(idle) > len(placed):
         by_names = labeler(soft_start([data.examples[n] for n in evenly(idle, 4 * MOST_WEAK)]), data)
         return surely_fewer(*halves_errors(data, soft_start, placed, lambda _: by_names))
